@@ -1,0 +1,1 @@
+"""minipinet: PiNet with hand-written forward and backward passes."""

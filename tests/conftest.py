@@ -1,0 +1,25 @@
+"""Shared fixtures: the folder of TU data sets, and the one hypothesis profile of the whole suite."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# One profile: no deadline (busy machines), the same examples every time.
+settings.register_profile(
+    "minipinet", deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("minipinet")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Return the folder of TU zips named by MINIPINET_DATA, or ../shared/data beside the project; skip without it."""
+    root = Path(__file__).resolve().parent.parent
+    folder = Path(os.environ.get("MINIPINET_DATA") or root.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"the TU data sets are not here: {folder} is no folder (set MINIPINET_DATA)")
+    return folder
