@@ -1,0 +1,244 @@
+"""The set-up behind scripts/train and scripts/test, with a stand-in for Python: nothing is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = [ROOT / "scripts" / name for name in ("setup.sh", "train", "test")] + [ROOT / ".ci" / "run"]
+
+# Answers as Python does to what setup.sh asks and writes each request to calls.log; `-m venv` copies it into place.
+# A file "break" beside the log holds the request that is to fail; the lock is left to the true Python.
+FAKE_PYTHON = r"""
+case "$*" in
+    *sys.version_info*) exit $old ;;
+    *"import ensurepip, venv"*) exit $bare ;;
+    *fcntl*) exec "$true_python" "$@" ;;
+    -V) echo Python 3.11.0; exit ;;
+esac
+echo "$*" >>"$tools/calls.log"
+if [[ -e $tools/break && "$*" == *"$(cat "$tools/break")"* ]]; then exit 1; fi
+case "$2" in
+    venv)
+        for folder; do :; done
+        rm -rf -- "$folder"
+        mkdir -p -- "$folder/bin"
+        echo "prompt = 'minipinet'" >"$folder/pyvenv.cfg"
+        cp -- "$0" "$folder/bin/python"
+        printf '#!/bin/sh\necho minipinet "$@"\n' >"$folder/bin/minipinet"
+        chmod +x "$folder/bin/minipinet" ;;
+    pip) sleep 0.2 ;;
+esac
+"""
+
+
+def put_python(folder: Path, name: str, *, old: bool = False, bare: bool = False) -> None:
+    """Write a stand-in for Python called `name`, perhaps too `old`, or `bare` of the venv module."""
+    folder.mkdir(exist_ok=True)
+    facts = f"tools='{folder}' true_python='{sys.executable}' old={int(old)} bare={int(bare)}"
+    (folder / name).write_text(f"#!/bin/bash\n{facts}\n{FAKE_PYTHON}")
+    (folder / name).chmod(0o755)
+
+
+def find_python(path: Path) -> subprocess.CompletedProcess[str]:
+    """Run the finder with nothing but `path` on the PATH."""
+    command = 'set -euo pipefail; source "$0"; PATH="$1"; hash -r; found=$(find_python); echo "$found"'
+    return subprocess.run(
+        ["bash", "-c", command, str(ROOT / "scripts" / "setup.sh"), str(path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+class Project:
+    """A copy of the scripts in a folder of its own, with a stand-in for Python on the PATH."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "a project"
+        self.tools = folder / "tools"
+        self.root.mkdir()
+        shutil.copytree(ROOT / "scripts", self.root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", self.root)
+        put_python(self.tools, "python3.13")
+
+    def start(self, script: str, *args: str, cwd: Path | None = None) -> subprocess.Popen[str]:
+        """Start a script of the project, by default from a folder outside it."""
+        environment = {**os.environ, "PATH": f"{self.tools}:{os.environ['PATH']}"}
+        return subprocess.Popen(
+            [str(self.root / "scripts" / script), *args], env=environment, cwd=cwd or self.tools, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, script: str, *args: str, status: int = 0, cwd: Path | None = None) -> tuple[str, str]:
+        """Run a script, check its exit status and return its standard output and standard error."""
+        process = self.start(script, *args, cwd=cwd)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == status, err
+        return out, err
+
+    def calls(self) -> list[str]:
+        """Return the kinds of request made of Python since the last call, such as "pip .[test]"."""
+        log = self.tools / "calls.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return [
+            f"pip {line.split()[-1]}"
+            if " pip " in line
+            else "venv"
+            if " venv " in line
+            else line.removeprefix("-m ")
+            for line in lines
+        ]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_the_scripts_are_sound_bash(script: Path) -> None:
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    if script.name != "setup.sh":
+        assert os.access(script, os.X_OK)
+        assert "set -euo pipefail" in script.read_text()
+
+
+@pytest.mark.parametrize("name", ["python3.13", "python3.12", "python3.11", "python3"])
+def test_any_new_python_is_found(tmp_path: Path, name: str) -> None:
+    put_python(tmp_path / "bin", name)
+    assert find_python(tmp_path / "bin").stdout.strip() == str(tmp_path / "bin" / name)
+
+
+def test_a_python_that_is_old_or_bare_or_only_a_shim_is_passed_over(tmp_path: Path) -> None:
+    shim = tmp_path / "python3.13"
+    shim.write_text("#!/bin/bash\nexit 127\n")
+    shim.chmod(0o755)
+    put_python(tmp_path, "python3.12", bare=True)
+    put_python(tmp_path, "python3.11", old=True)
+    put_python(tmp_path, "python3")
+    assert find_python(tmp_path).stdout.strip() == str(tmp_path / "python3")
+
+
+@pytest.mark.parametrize("old", [True, None])
+def test_no_new_python_is_one_sentence(tmp_path: Path, old: bool | None) -> None:
+    if old:
+        put_python(tmp_path, "python3", old=True)
+    result = find_python(tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        "minipinet: Python 3.11 or newer is needed, and none of python3.13, python3.12, python3.11, python3 "
+        "on the PATH is one\n"
+    )
+
+
+def test_a_missing_venv_module_is_one_sentence(tmp_path: Path) -> None:
+    put_python(tmp_path, "python3", bare=True)
+    result = find_python(tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("minipinet: python3 has no venv or ensurepip module: install them")
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_first_use_sets_up_and_the_second_only_runs(project: Project) -> None:
+    out, err = project.run("train", "--epochs", "3", "two words")
+    assert project.calls() == ["venv", "pip ."]
+    assert out == "minipinet train --epochs 3 two words\n"
+    assert err.count("\n") == 1
+    assert "setting up" in err
+    assert "done in" in err
+
+    assert project.run("train") == ("minipinet train\n", "")
+    assert project.calls() == []
+
+
+def test_tests_run_in_the_project_and_training_where_the_user_is(project: Project) -> None:
+    project.run("test", "-q", "-k", "softmax")
+    assert project.calls() == ["venv", "pip .[test]", "pytest -q -k softmax"]
+    (project.root / ".venv" / "bin" / "minipinet").write_text("#!/bin/sh\npwd\n")
+    assert project.run("train", cwd=project.tools)[0] == f"{project.tools}\n"
+    (project.root / ".venv" / "bin" / "python").write_text("#!/bin/sh\npwd\n")
+    assert project.run("test")[0] == f"{project.root}\n"
+
+
+def test_an_extra_is_added_to_what_is_there_and_nothing_is_installed_twice(project: Project) -> None:
+    for script, expected in [
+        ("train", ["venv", "pip ."]),
+        ("test", ["pip .[test]", "pytest"]),
+        ("train", []),
+        ("test", ["pytest"]),
+    ]:
+        project.run(script)
+        assert project.calls() == expected
+
+
+def test_a_changed_pyproject_is_installed_again_for_every_extra(project: Project) -> None:
+    project.run("test")
+    with (project.root / "pyproject.toml").open("a") as file:
+        file.write("# changed\n")
+    project.calls()
+    project.run("train")
+    assert project.calls() == ["pip ."]
+    project.run("test")
+    assert project.calls() == ["pip .[test]", "pytest"]
+
+
+def test_a_moved_project_is_installed_again(project: Project) -> None:
+    project.run("train")
+    project.calls()
+    project.root = project.root.rename(project.root.with_name("elsewhere"))
+    project.run("train")
+    assert project.calls() == ["pip ."]
+
+
+@pytest.mark.parametrize("step", ["venv", "pip"])
+def test_an_interrupted_set_up_does_not_count(project: Project, step: str) -> None:
+    (project.tools / "break").write_text(f"-m {step}")
+    out, err = project.run("train", status=1)
+    assert out == ""
+    assert err.splitlines()[-1].startswith("minipinet: ")
+    project.calls()
+
+    (project.tools / "break").unlink()
+    assert project.run("train")[0] == "minipinet train\n"
+    assert project.calls() == ["venv", "pip ."]
+
+
+def test_an_interrupted_reinstall_does_not_count(project: Project) -> None:
+    project.run("train")
+    (project.tools / "break").write_text("-m pip")
+    project.run("test", status=1)
+    project.calls()
+    (project.tools / "break").unlink()
+    project.run("train")
+    assert project.calls() == ["venv", "pip ."]
+
+
+def test_an_environment_made_by_hand_is_kept(project: Project) -> None:
+    put_python(project.tools, "python")
+    subprocess.run([project.tools / "python", "-m", "venv", project.root / ".venv"], check=True)
+    (project.root / ".venv" / "pyvenv.cfg").write_text("version = 3.11.0\n")
+    project.calls()
+    project.run("train")
+    assert project.calls() == ["pip ."]
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(project: Project) -> None:
+    project.run("train")
+    project.calls()
+    (project.root / ".venv" / "bin" / "python").unlink()
+    project.run("train")
+    assert project.calls() == ["venv", "pip ."]
+
+
+def test_two_first_uses_at_once_set_up_once(project: Project) -> None:
+    runs = [project.start("train") for _ in range(3)]
+    for process in runs:
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (0, "minipinet train\n"), err
+    assert project.calls() == ["venv", "pip ."]
