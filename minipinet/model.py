@@ -1,0 +1,269 @@
+"""PiNet as pairs read downwards (forward) and upwards (backward); paper, eq. 1 to 6."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array, xp_of
+from minipinet.attention import (
+    ColumnSoftmaxCache,
+    PoolCache,
+    column_softmax_backward,
+    column_softmax_forward,
+    pool_backward,
+    pool_forward,
+)
+from minipinet.initializers import draw_kernel
+from minipinet.propagation import (
+    MessagePassingCache,
+    message_passing_backward,
+    message_passing_forward,
+    relu_backward,
+    relu_forward,
+)
+from minipinet.quotient import GraphBatch
+from minipinet.readout import (
+    CrossEntropyCache,
+    DenseCache,
+    dense_backward,
+    dense_forward,
+    softmax_cross_entropy_backward,
+    softmax_cross_entropy_forward,
+)
+
+#: Order of the layers in `p_raw`, `q_raw` and in fixed (p, q) pairs: attention stack, then features stack.
+LAYERS = ("A0", "A1", "X0", "X1")
+
+
+class PiNetParams(NamedTuple):
+    """The trainable arrays; a tree of the same shape holds their gradients and Adam's moments."""
+
+    W_A0: Array  #: (d, F_A0) attention stack, first layer
+    W_A1: Array  #: (F_A0, F_A)
+    W_X0: Array  #: (d, F_X0) features stack, first layer
+    W_X1: Array  #: (F_X0, F_X)
+    W_D: Array  #: (F_A F_X, C) readout
+    b_A0: Array | None  #: biases (the authors' code has them, the paper has not), None without
+    b_A1: Array | None
+    b_X0: Array | None
+    b_X1: Array | None
+    b_D: Array | None
+    p_raw: Array | None  #: (4,) logits of p in the order of `LAYERS`; None if p and q are fixed
+    q_raw: Array | None  #: (4,) logits of q
+
+
+class PiNetCache(NamedTuple):
+    """The caches of the pairs, in the order of the forward pass."""
+
+    A0: MessagePassingCache
+    relu_A0: Array
+    A1: MessagePassingCache
+    softmax: ColumnSoftmaxCache
+    X0: MessagePassingCache
+    relu_X0: Array
+    X1: MessagePassingCache
+    relu_X1: Array
+    pool: PoolCache
+    dense: DenseCache
+    p: Array  #: (4,)
+    q: Array  #: (4,)
+    learned: bool
+
+
+class PiNetGrads(NamedTuple):
+    """Gradients of `pinet_forward`'s arguments: the parameters' tree, and the features of the batch."""
+
+    dparams: PiNetParams
+    dX: Array  #: (n_0, d); a row is the sum over the nodes of that colour
+
+
+def init_params(
+    rng: np.random.Generator,
+    d: int,
+    C: int,
+    *,
+    hidden: int = 100,
+    out: int = 64,
+    bias: bool = False,
+    learned_pq: bool = True,
+    init: str = "glorot",
+    dtype: str = "float32",
+) -> PiNetParams:
+    """Draw initial parameters on the host; p = q = 1/2 if learned, biases 0.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    d, C : int
+        Feature width and number of classes.
+    hidden, out : int
+        F_A0 = F_X0 and F_A = F_X; 100 and 64 in the paper.
+    bias, learned_pq : bool
+    init : "glorot", "orthogonal" or "he"
+    dtype : "float32" or "float64"
+
+    Examples
+    --------
+    >>> params = init_params(np.random.default_rng(0), d=7, C=2)
+    >>> params.W_A0.shape, params.W_D.shape, params.W_D.dtype.name, params.b_D
+    ((7, 100), (4096, 2), 'float32', None)
+    """
+    shapes = [(d, hidden), (hidden, out), (d, hidden), (hidden, out), (out * out, C)]
+    kernels = [draw_kernel(rng, init, *shape, dtype) for shape in shapes]
+    biases = [np.zeros(fan_out, dtype) if bias else None for _, fan_out in shapes]
+    raw = [np.zeros(len(LAYERS), dtype) if learned_pq else None for _ in "pq"]
+    return PiNetParams(*kernels, *biases, *raw)
+
+
+def sigmoid(raw: Array) -> Array:
+    """Return 1 / (1 + exp(-raw)), in (0, 1), without overflow for any real input."""
+    xp = xp_of(raw)
+    return xp.exp(-xp.logaddexp(0, -raw))
+
+
+def pq_values(params: PiNetParams, pq: Array | None = None) -> Array:
+    """Return the (p, q) in force, (4, 2) in the order of `LAYERS`: `pq` if it is given, else the learned ones."""
+    if params.p_raw is None:
+        return np.asarray(pq, params.W_D.dtype).reshape(len(LAYERS), 2)
+    return xp_of(params.p_raw).stack([sigmoid(params.p_raw), sigmoid(params.q_raw)], axis=1)
+
+
+def pinet_forward(
+    params: PiNetParams, batch: GraphBatch, pq: Array | None = None
+) -> tuple[Array, PiNetCache]:
+    """Score a batch of graphs.
+
+    Equations (paper): 1 features stack, 2 attention stack, 3 the matrix A~ of each layer, 5 pooling and readout.
+
+    Parameters
+    ----------
+    params : PiNetParams
+    batch : GraphBatch
+        Of the parameters' dtype (`make_batch` makes it).
+    pq : (4, 2) array in [0, 1] or None
+        Fixed (p, q) of each layer in the order of `LAYERS`, for parameters without p_raw and q_raw.
+
+    Returns
+    -------
+    logits : (B, C) array
+        In the order of the batch; a graph's row has the same bits in every batch (one BLAS thread).
+    cache : PiNetCache
+
+    Examples
+    --------
+    >>> from minipinet.graphs import as_graph, disjoint_union
+    >>> from minipinet.quotient import make_batch, refine
+    >>> edge = as_graph([[0, 1], [1, 0]], np.eye(2))
+    >>> batch = make_batch(refine(disjoint_union([edge, edge])), [0, 1])
+    >>> logits, _ = pinet_forward(init_params(np.random.default_rng(0), d=2, C=3), batch)
+    >>> logits.shape, bool((logits[0] == logits[1]).all())
+    ((2, 3), True)
+    """
+    p, q = pq_values(params, pq).T
+    X, (first, second), pool = batch
+
+    H_A0, cache_A0 = message_passing_forward(X, params.W_A0, params.b_A0, p[0], q[0], first)
+    R_A0, relu_A0 = relu_forward(H_A0)
+    H_A1, cache_A1 = message_passing_forward(R_A0, params.W_A1, params.b_A1, p[1], q[1], second)
+    Z_A, cache_softmax = column_softmax_forward(H_A1, pool)
+
+    H_X0, cache_X0 = message_passing_forward(X, params.W_X0, params.b_X0, p[2], q[2], first)
+    R_X0, relu_X0 = relu_forward(H_X0)
+    H_X1, cache_X1 = message_passing_forward(R_X0, params.W_X1, params.b_X1, p[3], q[3], second)
+    Z_X, relu_X1 = relu_forward(H_X1)
+
+    P, cache_pool = pool_forward(Z_A, Z_X, pool)
+    logits, cache_dense = dense_forward(P.reshape(len(P), -1), params.W_D, params.b_D)
+    return logits, PiNetCache(
+        cache_A0, relu_A0, cache_A1, cache_softmax, cache_X0, relu_X0, cache_X1, relu_X1,
+        cache_pool, cache_dense, p, q, params.p_raw is not None,
+    )  # fmt: skip
+
+
+def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetGrads:
+    """Return the gradients of all parameters and of X: the forward pass read upwards.
+
+    Parameters
+    ----------
+    dlogits : (B, C) array
+    cache : PiNetCache
+
+    Returns
+    -------
+    PiNetGrads
+        None where a parameter is absent.
+    """
+    xp = xp_of(dlogits)
+    # logits = dense(vec(P))
+    dP, dW_D, db_D = dense_backward(dlogits, cache.dense)
+    # P = pool(Z_A, Z_X)
+    F_A, F_X = cache.pool.Z_A.shape[1], cache.pool.Y.shape[1]
+    dZ_A, dZ_X = pool_backward(dP.reshape(-1, F_A, F_X), cache.pool)
+
+    # Z_X = relu(message_passing(relu(message_passing(X))))
+    dH_X1 = relu_backward(dZ_X, cache.relu_X1)
+    dR_X0, dW_X1, db_X1, dp_X1, dq_X1 = message_passing_backward(dH_X1, cache.X1)
+    dH_X0 = relu_backward(dR_X0, cache.relu_X0)
+    dX_X, dW_X0, db_X0, dp_X0, dq_X0 = message_passing_backward(dH_X0, cache.X0)
+
+    # Z_A = column_softmax(message_passing(relu(message_passing(X))))
+    dH_A1 = column_softmax_backward(dZ_A, cache.softmax)
+    dR_A0, dW_A1, db_A1, dp_A1, dq_A1 = message_passing_backward(dH_A1, cache.A1)
+    dH_A0 = relu_backward(dR_A0, cache.relu_A0)
+    dX_A, dW_A0, db_A0, dp_A0, dq_A0 = message_passing_backward(dH_A0, cache.A0)
+
+    dp_raw = dq_raw = None
+    if cache.learned:
+        # p, q = sigmoid(p_raw), sigmoid(q_raw)
+        p, q = cache.p, cache.q
+        dp_raw = xp.stack([dp_A0, dp_A1, dp_X0, dp_X1]) * p * (1 - p)
+        dq_raw = xp.stack([dq_A0, dq_A1, dq_X0, dq_X1]) * q * (1 - q)
+    dparams = PiNetParams(
+        dW_A0, dW_A1, dW_X0, dW_X1, dW_D, db_A0, db_A1, db_X0, db_X1, db_D, dp_raw, dq_raw
+    )  # fmt: skip
+    return PiNetGrads(dparams, dX_A + dX_X)
+
+
+class LossCache(NamedTuple):
+    """What `loss_backward` needs."""
+
+    params: PiNetParams
+    pinet: PiNetCache
+    cross_entropy: CrossEntropyCache
+    l2: float
+
+
+def loss_forward(
+    params: PiNetParams, batch: GraphBatch, y: Array, pq: Array | None = None, l2: float = 0.0
+) -> tuple[Array, Array, LossCache]:
+    """Return the loss that training minimises, the logits, and the cache.
+
+    Equation (paper, 6): mean cross-entropy in nats; plus l2 times the sum of squares of the four message-passing
+    kernels (the authors' code has 5e-4 there; the paper does not mention it, so the default is 0).
+
+    Parameters
+    ----------
+    params : PiNetParams
+    batch : GraphBatch
+    y : (B,) ints in 0 to C - 1
+    pq : (4, 2) array or None
+    l2 : float >= 0
+    """
+    logits, pinet = pinet_forward(params, batch, pq)
+    loss, cross_entropy = softmax_cross_entropy_forward(logits, y)
+    if l2:
+        loss = loss + l2 * sum(xp_of(W).vdot(W, W) for W in params[:4])
+    return loss, logits, LossCache(params, pinet, cross_entropy, l2)
+
+
+def loss_backward(cache: LossCache) -> PiNetParams:
+    """Return the gradient of the loss in every parameter."""
+    params, pinet, cross_entropy, l2 = cache
+    # loss = cross_entropy(pinet(params)) + l2 * sum of W^2 over the message-passing kernels
+    grads = pinet_backward(softmax_cross_entropy_backward(1.0, cross_entropy), pinet).dparams
+    if l2:
+        decayed = [dW + 2 * l2 * W for dW, W in zip(grads[:4], params[:4], strict=True)]
+        grads = PiNetParams(*decayed, *grads[4:])
+    return grads

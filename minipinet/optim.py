@@ -1,0 +1,85 @@
+"""Adam (Kingma and Ba 2015, algorithm 1) as a pure function over a tree of parameters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array, xp_of
+from minipinet.model import PiNetParams
+
+
+class AdamState(NamedTuple):
+    """Adam's memory: the number of steps taken and both moments, trees like the parameters."""
+
+    step: int
+    m: PiNetParams
+    v: PiNetParams
+
+
+def adam_init(params: PiNetParams) -> AdamState:
+    """Return the state before the first step: zero moments in the parameters' dtype."""
+    zeros = PiNetParams(*(None if w is None else xp_of(w).zeros_like(w) for w in params))
+    return AdamState(0, zeros, zeros)
+
+
+def adam_step(
+    params: PiNetParams,
+    grads: PiNetParams,
+    state: AdamState,
+    lr: float = 1e-3,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+) -> tuple[PiNetParams, AdamState]:
+    """Take one step: new parameters and new state; the arguments are not changed.
+
+    Parameters
+    ----------
+    params, grads : trees of arrays (None where a parameter is absent)
+    state : AdamState
+    lr, beta1, beta2, eps : float
+        Step size > 0; decay rates in [0, 1); the number added to sqrt(v_hat).
+
+    Returns
+    -------
+    params : tree like `params`
+    state : AdamState
+
+    Examples
+    --------
+    >>> from minipinet.model import init_params
+    >>> params = init_params(np.random.default_rng(0), d=2, C=2, hidden=3, out=2)
+    >>> after, state = adam_step(params, params, adam_init(params))
+    >>> state.step, bool(abs(np.abs(after.W_D - params.W_D) - 1e-3).max() < 1e-6)
+    (1, True)
+    """
+    step = state.step + 1
+    # Python floats take the arrays' dtype; a NumPy scalar would lift float32 to float64.
+    c1, c2 = 1 - beta1**step, 1 - beta2**step
+    rows = [
+        _update(*leaf, lr, beta1, beta2, eps, c1, c2)
+        for leaf in zip(params, grads, state.m, state.v, strict=True)
+    ]
+    new, m, v = (PiNetParams(*column) for column in zip(*rows, strict=True))
+    return new, AdamState(step, m, v)
+
+
+def _update(
+    w: Array,
+    g: Array,
+    m: Array,
+    v: Array,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    c1: float,
+    c2: float,
+) -> tuple[Array, Array, Array]:
+    if w is None:
+        return None, None, None
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * (g * g)
+    return w - lr * (m / c1) / (np.sqrt(v / c2) + eps), m, v
