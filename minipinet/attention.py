@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from minipinet._array import Array, Sparse, xp_of
@@ -144,4 +145,4 @@ def pool_backward(dP: Array, cache: PoolCache) -> PoolGrads:
 def graph_slices(pool: Pool) -> list[tuple[int, int]]:
     """Return (first, one past last) entry of each graph as Python integers."""
     ptr = pool.ptr.tolist()
-    return list(zip(ptr[:-1], ptr[1:], strict=True))
+    return list(pairwise(ptr))

@@ -9,7 +9,7 @@ from minipinet.errors import UsageError
 
 
 def glorot(rng: np.random.Generator, fan_in: int, fan_out: int) -> Array:
-    """Draw U(-a, a) with a = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010, eq. 16); (fan_in, fan_out) float64."""
+    """Draw U(-a, a) with a = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010, eq. 16), float64."""
     a = np.sqrt(6 / (fan_in + fan_out))
     return rng.uniform(-a, a, (fan_in, fan_out))
 

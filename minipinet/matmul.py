@@ -39,7 +39,7 @@ def matmul_rows(M: Array, W: Array) -> Array:
     """
     if xp_of(M) is not np:
         return M @ W
-    n, k, m = *M.shape, W.shape[1]
+    (n, k), m = M.shape, W.shape[1]
     whole = n - n % ROWS
     out = np.empty((n, m), np.result_type(M, W))
     if whole:

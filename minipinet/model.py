@@ -36,6 +36,9 @@ from minipinet.readout import (
 #: Order of the layers in `p_raw`, `q_raw` and in fixed (p, q) pairs: attention stack, then features stack.
 LAYERS = ("A0", "A1", "X0", "X1")
 
+#: The kernels that L2 regularisation acts on.
+MESSAGE_KERNELS = ("W_A0", "W_A1", "W_X0", "W_X1")
+
 
 class PiNetParams(NamedTuple):
     """The trainable arrays; a tree of the same shape holds their gradients and Adam's moments."""
@@ -130,9 +133,7 @@ def pq_values(params: PiNetParams, pq: Array | None = None) -> Array:
     return xp_of(params.p_raw).stack([sigmoid(params.p_raw), sigmoid(params.q_raw)], axis=1)
 
 
-def pinet_forward(
-    params: PiNetParams, batch: GraphBatch, pq: Array | None = None
-) -> tuple[Array, PiNetCache]:
+def pinet_forward(params: PiNetParams, batch: GraphBatch, pq: Array | None = None) -> tuple[Array, PiNetCache]:
     """Score a batch of graphs.
 
     Equations (paper): 1 features stack, 2 attention stack, 3 the matrix A~ of each layer, 5 pooling and readout.
@@ -254,7 +255,7 @@ def loss_forward(
     logits, pinet = pinet_forward(params, batch, pq)
     loss, cross_entropy = softmax_cross_entropy_forward(logits, y)
     if l2:
-        loss = loss + l2 * sum(xp_of(W).vdot(W, W) for W in params[:4])
+        loss = loss + l2 * sum((getattr(params, name) ** 2).sum() for name in MESSAGE_KERNELS)
     return loss, logits, LossCache(params, pinet, cross_entropy, l2)
 
 
@@ -264,6 +265,6 @@ def loss_backward(cache: LossCache) -> PiNetParams:
     # loss = cross_entropy(pinet(params)) + l2 * sum of W^2 over the message-passing kernels
     grads = pinet_backward(softmax_cross_entropy_backward(1.0, cross_entropy), pinet).dparams
     if l2:
-        decayed = [dW + 2 * l2 * W for dW, W in zip(grads[:4], params[:4], strict=True)]
-        grads = PiNetParams(*decayed, *grads[4:])
+        decay = {name: getattr(grads, name) + 2 * l2 * getattr(params, name) for name in MESSAGE_KERNELS}
+        grads = grads._replace(**decay)
     return grads

@@ -58,10 +58,7 @@ def adam_step(
     step = state.step + 1
     # Python floats take the arrays' dtype; a NumPy scalar would lift float32 to float64.
     c1, c2 = 1 - beta1**step, 1 - beta2**step
-    rows = [
-        _update(*leaf, lr, beta1, beta2, eps, c1, c2)
-        for leaf in zip(params, grads, state.m, state.v, strict=True)
-    ]
+    rows = [_update(*leaf, lr, beta1, beta2, eps, c1, c2) for leaf in zip(params, grads, state.m, state.v, strict=True)]
     new, m, v = (PiNetParams(*column) for column in zip(*rows, strict=True))
     return new, AdamState(step, m, v)
 

@@ -94,15 +94,11 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     for _ in range(2):
         S, own, at_own = _neighbourhoods(A, colour, len(first))
         if merge:
-            first, colour, content = _group(
-                _hash_neighbourhoods(S, own, content), _EqualNeighbourhoods(S, own)
-            )
+            first, colour, content = _group(_hash_neighbourhoods(S, own, content), _EqualNeighbourhoods(S, own))
         levels.append(_take_level(Level(S, own, at_own, deg), first))
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
-    counts = scipy.sparse.coo_array(
-        (np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))
-    ).tocsr()
+    counts = scipy.sparse.coo_array((np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))).tocsr()
     return Quotient(X, deg_0, (levels[0], levels[1]), counts, colour)
 
 
@@ -131,9 +127,7 @@ def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "f
     G = quotient.counts.shape[0]
     index = np.asarray(index, dtype=np.int64).reshape(-1)
     if not len(index) or index.min() < 0 or index.max() >= G:
-        raise UsageError(
-            f"index: expected at least one graph number from 0 to {G - 1}, got {index.tolist()[:8]}"
-        )
+        raise UsageError(f"index: expected at least one graph number from 0 to {G - 1}, got {index.tolist()[:8]}")
     ptr, entry = _row_entries(quotient.counts.indptr, index)
     kept_2, state = np.unique(quotient.counts.indices[entry], return_inverse=True)
     count = quotient.counts.data[entry].astype(dtype)[:, None]
@@ -163,9 +157,7 @@ def _select(level: Level, rows: Array, dtype: str) -> tuple[Sparse, Array, Array
     indptr, entry = _row_entries(level.A.indptr, rows)
     kept, indices = np.unique(level.A.indices[entry], return_inverse=True)
     data = level.A.data[entry].astype(dtype)
-    A = scipy.sparse.csr_array(
-        (data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(len(rows), len(kept))
-    )
+    A = scipy.sparse.csr_array((data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(len(rows), len(kept)))
     return A, level.at_own[rows] - level.A.indptr[rows] + indptr[:-1], kept
 
 
@@ -187,7 +179,7 @@ def _take_level(level: Level, rows: Array) -> Level:
 
 
 def _neighbourhoods(A: Sparse, colour: Array, n: int) -> tuple[Sparse, Array, Array]:
-    """Return per node the total weight to each colour (CSR with an entry at the own colour), own colour and position."""
+    """Return each node's total weight to each colour (an entry at its own always), its own colour, and where."""
     N = len(colour)
     rows = np.repeat(np.arange(N), np.diff(A.indptr))
     S = scipy.sparse.coo_array(
@@ -252,9 +244,7 @@ class _EqualNeighbourhoods(NamedTuple):
         pairs = np.flatnonzero(equal)
         ptr, entry_i = _row_entries(indptr, i[pairs])
         _, entry_j = _row_entries(indptr, j[pairs])
-        differs = (self.S.indices[entry_i] != self.S.indices[entry_j]) | (
-            self.S.data[entry_i] != self.S.data[entry_j]
-        )
+        differs = (self.S.indices[entry_i] != self.S.indices[entry_j]) | (self.S.data[entry_i] != self.S.data[entry_j])
         total = np.concatenate([[0], np.cumsum(differs)])
         equal[pairs] = total[ptr[1:]] == total[ptr[:-1]]
         return equal
