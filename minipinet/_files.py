@@ -1,0 +1,122 @@
+"""Files on disk: written whole or not at all, strict JSON, and one writer to a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minipinet.errors import DataError, MinipinetError, UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock: two writers to one folder are not noticed there.
+    fcntl = None  # type: ignore[assignment]
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to `path`; whatever happens on the way, `path` holds the old or the new content, whole.
+
+    Raises
+    ------
+    MinipinetError
+        When the file cannot be written (disk full, no such folder, no permission); nothing is left behind.
+    """
+    path = Path(path)
+    # Through a link to the file it names, so that the link survives.
+    target = Path(os.path.realpath(path))
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        try:
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise MinipinetError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def remove_partials(folder: Path) -> None:
+    """Remove the temporary files that a killed :func:`write_whole` left below `folder`."""
+    for partial in folder.rglob(".*.partial"):
+        partial.unlink(missing_ok=True)
+
+
+def to_plain(value: Any) -> Any:
+    """Return `value` as dicts, lists, strings, numbers, booleans and None: what strict JSON knows.
+
+    NumPy scalars and arrays, named tuples, dataclasses and paths are unfolded; NaN and infinities become None,
+    because JSON has no word for them.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+
+    Examples
+    --------
+    >>> to_plain({"accuracy": np.float32(0.5), "loss": float("nan"), "fold": np.arange(2)})
+    {'accuracy': 0.5, 'loss': None, 'fold': [0, 1]}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return to_plain(value.tolist())
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Path):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_plain(value._asdict())
+    if isinstance(value, dict):
+        return {str(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(entry) for entry in value]
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+def write_json(path: str | os.PathLike[str], record: dict[str, Any]) -> None:
+    """Write `record` as strict JSON, one line for each of its entries."""
+    lines = (f"{json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in to_plain(record).items())
+    write_whole(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the JSON object in `path`; anything else there is a DataError."""
+    try:
+        record = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read as JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{path}: expected a JSON object, got {type(record).__name__}")
+    return record
+
+
+@contextlib.contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Hold `folder` against other processes; the system lets go of it when this process ends, however it ends.
+
+    Raises
+    ------
+    UsageError
+        When another process holds it.
+    """
+    with (folder / ".lock").open("a") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"{folder}: another process is writing this run; wait for it or stop it") from None
+        yield

@@ -1,0 +1,192 @@
+"""Everything that shapes a training run, in one checked, frozen record that goes to JSON and back."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from minipinet._array import check_device
+from minipinet.errors import UsageError
+
+#: Fixed (p, q) of the four layers in the order A0, A1, X0, X1.
+Pairs: TypeAlias = tuple[tuple[float, float], ...]
+
+LEARNED: Final = "learned"
+INITIALIZERS: Final = ("glorot", "orthogonal", "he")
+DTYPES: Final = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one training run; a wrong value is refused at once.
+
+    Attributes
+    ----------
+    epochs : int
+        Passes over the training graphs, at least 1.
+    batch_size : int
+        Graphs in a mini-batch, at least 1; the last batch of an epoch may be shorter.
+    lr : float
+        Adam's learning rate, above 0.
+    hidden, out : int
+        Width of the first and of the second message-passing layer of either stack, at least 1.
+    pq : "learned", a pair (p, q), or four pairs
+        Learned per layer, or fixed inside [0, 1]: one pair for all layers, or four in the order
+        A0, A1, X0, X1 (kept as four).
+    bias : bool
+        Whether layers have biases; the paper's equations have none.
+    l2 : float
+        Weight of ``sum W**2`` over the four message-passing kernels in the loss, at least 0.
+    init : {"glorot", "orthogonal", "he"}
+        How the kernels are drawn.
+    seed : int
+        0 to 2**32 - 1; decides folds, initial weights and the order of the graphs.
+    dtype : {"float32", "float64"}
+        Precision of parameters, activations, gradients and Adam's moments.
+    device : {"cpu"}
+        Where the arrays live.
+    merge : bool
+        Whether nodes of equal colour share a row (the quotient form); False computes node by node.
+    validation : float
+        Share of the training graphs held out, 0 <= validation < 1, stratified by class.
+    patience : int or None
+        Stop after that many epochs without a lower validation loss and take the weights of the best epoch;
+        needs ``validation > 0``. None: train all epochs, take the last weights.
+
+    Raises
+    ------
+    UsageError
+        Naming the field, what is allowed and what came.
+
+    Examples
+    --------
+    >>> Settings(pq=(1, 0)).pq
+    ((1.0, 0.0), (1.0, 0.0), (1.0, 0.0), (1.0, 0.0))
+    >>> Settings(epochs=0)
+    Traceback (most recent call last):
+    ...
+    minipinet.errors.UsageError: epochs: expected a whole number of at least 1, got 0
+    """
+
+    epochs: int = 200
+    batch_size: int = 50
+    lr: float = 1e-3
+    hidden: int = 100
+    out: int = 64
+    pq: str | Pairs | tuple[float, float] = LEARNED
+    bias: bool = False
+    l2: float = 0.0
+    init: str = "glorot"
+    seed: int = 0
+    dtype: str = "float32"
+    device: str = "cpu"
+    merge: bool = True
+    validation: float = 0.0
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        checked = {
+            **{name: _whole(name, getattr(self, name)) for name in ("epochs", "batch_size", "hidden", "out")},
+            "lr": _real("lr", self.lr, lambda x: x > 0, "above 0"),
+            "pq": _pq(self.pq),
+            "bias": _truth("bias", self.bias),
+            "l2": _real("l2", self.l2, lambda x: x >= 0, "of at least 0"),
+            "init": _choice("init", self.init, INITIALIZERS),
+            "seed": _seed(self.seed),
+            "dtype": _choice("dtype", self.dtype, DTYPES),
+            "device": check_device(self.device),
+            "merge": _truth("merge", self.merge),
+            "validation": _real("validation", self.validation, lambda x: 0 <= x < 1, "in [0, 1)"),
+            "patience": None if self.patience is None else _whole("patience", self.patience),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.patience is not None and self.validation == 0:
+            raise UsageError("patience: early stopping needs a validation part; give validation > 0 (say 0.1), got 0")
+
+    @property
+    def learned_pq(self) -> bool:
+        """Whether p and q are parameters of the model."""
+        return self.pq == LEARNED
+
+    @property
+    def pairs(self) -> np.ndarray | None:
+        """The fixed (p, q) as a (4, 2) float64 array in the order A0, A1, X0, X1; None when learned."""
+        return None if self.learned_pq else np.array(self.pq, dtype=np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings, all defaults filled in, as a dict of plain JSON values."""
+        values = asdict(self)
+        if not self.learned_pq:
+            values["pq"] = [list(pair) for pair in values["pq"]]
+        return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Settings:
+        """Return the settings that :meth:`to_json` wrote; a name that is no setting is a UsageError."""
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise UsageError(f"settings: expected names among {', '.join(known)}; got {', '.join(unknown)}")
+        return cls(**values)
+
+
+def _whole(name: str, value: Any, at_least: int = 1) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = at_least - 1
+    if isinstance(value, bool | np.bool_) or number < at_least:
+        raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {value!r}")
+    return number
+
+
+def _seed(value: Any) -> int:
+    seed = _whole("seed", value, at_least=0)
+    if seed >= 2**32:
+        raise UsageError(f"seed: expected a whole number from 0 to 2**32 - 1, got {value!r}")
+    return seed
+
+
+def _real(name: str, value: Any, allowed: Any, range_text: str) -> float:
+    try:
+        number = math.nan if isinstance(value, str | bytes | bool | np.bool_) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and allowed(number)):
+        raise UsageError(f"{name}: expected a finite number {range_text}, got {value!r}")
+    return number
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise UsageError(f"{name}: expected True or False, got {value!r}")
+    return bool(value)
+
+
+def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    if not (isinstance(value, str) and value in allowed):
+        raise UsageError(f"{name}: expected one of {', '.join(map(repr, allowed))}; got {value!r}")
+    return value
+
+
+def _pq(value: Any) -> str | Pairs:
+    if isinstance(value, str) and value == LEARNED:
+        return LEARNED
+    try:
+        pairs = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        pairs = np.empty(0)
+    if pairs.shape == (2,):
+        pairs = np.tile(pairs, (4, 1))
+    # The comparison is False for a NaN.
+    if isinstance(value, str) or pairs.shape != (4, 2) or not np.all((pairs >= 0) & (pairs <= 1)):
+        raise UsageError(
+            f"pq: expected 'learned', a pair (p, q) in [0, 1], or four such pairs (A0, A1, X0, X1); got {value!r}"
+        )
+    return tuple((float(p), float(q)) for p, q in pairs)

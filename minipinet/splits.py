@@ -1,0 +1,122 @@
+"""Who trains, who validates, who tests: stratified splits, the same for every model that is given the same seed."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minipinet.errors import UsageError
+
+Index = NDArray[np.int64]
+
+
+def stratified_folds(y: Any, folds: int, seed: int) -> list[tuple[Index, Index]]:
+    """Split the graphs into test parts, each with its share of every class.
+
+    Parameters
+    ----------
+    y : (G,) array_like
+        Class of each graph; numbers or strings.
+    folds : int
+        2 or more, and no more than the smallest class has graphs.
+    seed : int
+        0 to 2**32 - 1. The folds are those of scikit-learn's shuffled ``StratifiedKFold`` with this random_state.
+
+    Returns
+    -------
+    list of (train_index, test_index)
+        One pair a fold, sorted int64; every graph is in exactly one test part, and no test part is empty.
+
+    Raises
+    ------
+    UsageError
+        When there are too few graphs of a class for so many folds; gives the counts.
+
+    Examples
+    --------
+    >>> [test.tolist() for _, test in stratified_folds([0, 0, 0, 1, 1, 1], folds=3, seed=0)]
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    classes = np.asarray(y)
+    if classes.ndim != 1 or not len(classes):
+        raise UsageError(f"y: expected one class a graph, at least one; got shape {classes.shape}")
+    try:
+        folds = operator.index(folds)
+    except TypeError:
+        raise UsageError(f"folds: expected a whole number of at least 2, got {folds!r}") from None
+    counts = class_counts(classes)
+    smallest = min(counts.values())
+    if not 2 <= folds <= smallest:
+        allowed = f"from 2 to {smallest}" if smallest >= 2 else "of at least 2, which needs 2 graphs of each class,"
+        raise UsageError(f"folds: expected a number {allowed} (graphs by class: {_listed(counts)}), got {folds}")
+    from sklearn.model_selection import StratifiedKFold
+
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    pairs = splitter.split(np.zeros(len(classes)), np.unique(classes, return_inverse=True)[1])
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in pairs]
+
+
+def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]:
+    """Take a stratified validation part out of the training graphs.
+
+    Parameters
+    ----------
+    y : (G,) array_like
+        Class of each graph.
+    index : (n,) int array
+        The training graphs.
+    share : float
+        Part of them to hold out, 0 < share < 1; rounded up to whole graphs.
+    seed : int
+        0 to 2**32 - 1.
+
+    Returns
+    -------
+    train_index, validation_index : int64 arrays, sorted
+        Each has graphs of every class.
+
+    Raises
+    ------
+    UsageError
+        When either part would lack a class; gives the counts.
+
+    Examples
+    --------
+    >>> train, validation = hold_out([0, 1] * 10, range(20), share=0.2, seed=0)
+    >>> len(train), len(validation)
+    (16, 4)
+    """
+    index = np.asarray(index, dtype=np.int64)
+    classes = np.asarray(y)[index]
+    counts = class_counts(classes)
+    held = math.ceil(share * len(index))
+    if min(counts.values()) < 2 or not len(counts) <= held <= len(index) - len(counts):
+        raise UsageError(
+            f"validation: {share:g} of {len(index)} training graphs leaves a part without some class "
+            f"(graphs by class: {_listed(counts)}); choose another share, or 0"
+        )
+    from sklearn.model_selection import train_test_split
+
+    train, validation = train_test_split(
+        index, test_size=held, stratify=np.unique(classes, return_inverse=True)[1], random_state=seed
+    )
+    return np.sort(train), np.sort(validation)
+
+
+def fold_seed(seed: int, fold: int) -> int:
+    """Return the seed of one fold, independent of the others' (NumPy's SeedSequence with the fold as spawn key)."""
+    return int(np.random.SeedSequence(seed, spawn_key=(fold,)).generate_state(1)[0])
+
+
+def class_counts(classes: NDArray[Any]) -> dict[Any, int]:
+    """Return how many graphs each class has, in sorted order of the classes."""
+    values, counts = np.unique(classes, return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _listed(counts: dict[Any, int]) -> str:
+    return ", ".join(f"{name!r}: {count}" for name, count in counts.items())
