@@ -1,0 +1,161 @@
+"""Numerical derivatives of a probed pair: single entries, random directions, Taylor remainders."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.verify.probe import Evaluation, Point, VerificationError
+
+#: Step of the central differences, in units of max(1, largest entry of the array). Truncation (h^2) and rounding
+#: (1e-16 / h) both stay near 1e-10 here; the complex step subtracts nothing, so its step is as small as can be.
+STEP = {"central": 1e-5, "complex": 1e-30}
+#: A step that crosses a kink is drawn again this many times, each time ten (Taylor: four) times shorter.
+REDRAWS = {"central": 2, "complex": 0, "taylor": 6}
+
+
+class Derivative(NamedTuple):
+    """One derivative two ways."""
+
+    leaf: int  #: number of the array
+    at: tuple[int, ...] | None  #: entry of the array; None: along a random direction
+    analytic: float  #: by the backward
+    numeric: float  #: from the forward
+    size: float  #: magnitude to measure the difference against, see `verify`
+
+
+def slope(point: Point, move: Mapping[int, Array], h: float, method: str) -> float | None:
+    """Return the derivative of <dout, out> along `move` (array number to direction); None if a kink was crossed."""
+    if method == "complex":
+        up = _complex_call(point, [v + 1j * h * move.get(k, 0.0) for k, v in enumerate(point.x)])
+        if _crossed(point, up):
+            return None
+        return sum(float(np.sum(d * o.imag)) for d, o in zip(point.dout, up.out, strict=True)) / h
+    change = central_change(point, move, h)
+    return None if change is None else change / (2 * h)
+
+
+def central_change(point: Point, move: Mapping[int, Array], h: float) -> float | None:
+    """Return <dout, out(x + h v) - out(x - h v)>; None if a kink was crossed."""
+    up = point.call([v + h * move[k] if k in move else v for k, v in enumerate(point.x)])
+    down = point.call([v - h * move[k] if k in move else v for k, v in enumerate(point.x)])
+    if _crossed(point, up) or _crossed(point, down):
+        return None
+    # The outputs are subtracted before they are summed: those that do not move cancel exactly.
+    return sum(float(np.sum(d * (a - b))) for d, a, b in zip(point.dout, up.out, down.out, strict=True))
+
+
+def _complex_call(point: Point, x: list[Array]) -> Evaluation:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        try:
+            return point.call(x)
+        except (np.exceptions.ComplexWarning, TypeError) as reason:
+            raise VerificationError(
+                f"{point.name}: forward cannot take complex numbers ({reason}); use method='central'"
+            ) from reason
+
+
+def _crossed(point: Point, at: Evaluation) -> bool:
+    return any(not np.array_equal(a, b) for a, b in zip(point.at_x.masks, at.masks, strict=True))
+
+
+def reach(v: Array) -> float:
+    """Return the unit in which an array is moved: its largest entry, at least 1."""
+    return max(1.0, float(np.max(np.abs(v), initial=0.0)))
+
+
+def entry_derivative(point: Point, k: int, i: int, method: str) -> tuple[Derivative | None, int]:
+    """Compare entry `i` (counted in C order) of array `k`; also return how many steps were dropped at kinks."""
+    x, g = point.x[k], point.gradient[k]
+    direction = np.zeros(np.shape(x))
+    direction.flat[i] = 1.0
+    for dropped in range(REDRAWS[method] + 1):
+        h = STEP[method] * reach(x) * 10.0**-dropped
+        numeric = slope(point, {k: direction[()]}, h, method)
+        if numeric is not None:
+            analytic = float(np.asarray(g).flat[i])
+            index = tuple(int(j) for j in np.unravel_index(i, np.shape(x)))
+            return Derivative(k, index, analytic, numeric, max(abs(analytic), abs(numeric))), dropped
+    return None, REDRAWS[method] + 1
+
+
+def direction_derivative(point: Point, k: int, method: str, rng: np.random.Generator) -> tuple[Derivative | None, int]:
+    """Compare one random direction of array `k`; also return how many steps were dropped at kinks."""
+    x, g = point.x[k], point.gradient[k]
+    for dropped in range(REDRAWS[method] + 1):
+        v = rng.standard_normal(np.shape(x))
+        numeric = slope(point, {k: v}, STEP[method] * reach(x) * 10.0**-dropped, method)
+        if numeric is not None:
+            terms = g * v
+            size = max(abs(numeric), float(np.linalg.norm(terms)))
+            return Derivative(k, None, float(np.sum(terms)), numeric, size), dropped
+    return None, REDRAWS[method] + 1
+
+
+def worst_entry(point: Point, k: int, method: str, rng: np.random.Generator) -> Derivative | None:
+    """Find the entry of array `k` that is most wrong, by halving the array: 2 log2(size) derivatives."""
+    x, g = point.x[k], point.gradient[k]
+    v = rng.standard_normal(x.size)
+
+    def mismatch(part: Array) -> float:
+        direction = np.zeros(x.size)
+        direction[part] = v[part]
+        numeric = slope(point, {k: direction.reshape(x.shape)}, STEP[method] * reach(x), method)
+        return 0.0 if numeric is None else abs(float(np.dot(g.ravel(), direction)) - numeric)
+
+    part = np.arange(x.size)
+    while len(part) > 1:
+        part = max(np.array_split(part, 2), key=mismatch)
+    return entry_derivative(point, k, int(part[0]), method)[0]
+
+
+class Remainder(NamedTuple):
+    """The central Taylor remainder R(h) = |J(x + hv) - J(x - hv) - 2h<g, v>| along one direction of all arrays."""
+
+    rate: float  #: fitted exponent of R(h), 3 for a right gradient; NaN where R is mere rounding
+    error: float  #: R(h) / 2h relative to the derivative, at the smallest h used
+    analytic: float  #: <g, v>
+    numeric: float  #: (J(x + hv) - J(x - hv)) / 2h at that h
+
+
+def taylor_remainder(point: Point, rng: np.random.Generator) -> tuple[Remainder | None, int]:
+    """Fit the rate along one random direction; also return how many directions were dropped at kinks.
+
+    The steps halve from 1/32 of each array's magnitude. Remainders below a thousand rounding errors of J are of no
+    use for a rate; of the others the four smallest, the nearest to the limit, are fitted. Where fewer than three
+    remain (J linear or quadratic along v) the remainder itself is the verdict.
+    """
+    for dropped in range(REDRAWS["taylor"] + 1):
+        move = {
+            k: rng.standard_normal(np.shape(v)) * (np.max(np.abs(v), initial=0.0) or 1.0) for k, v in enumerate(point.x)
+        }
+        h = 2.0**-5 * 4.0**-dropped * 0.5 ** np.arange(10)
+        changes = []
+        for h_k in h:
+            change = central_change(point, move, float(h_k))
+            if change is None:
+                break
+            changes.append(change)
+        else:
+            return _fit(point, move, h, np.array(changes)), dropped
+    return None, REDRAWS["taylor"] + 1
+
+
+def _fit(point: Point, move: Mapping[int, Array], h: Array, changes: Array) -> Remainder:
+    terms = [point.gradient[k] * v for k, v in move.items()]
+    analytic = float(sum(np.sum(t) for t in terms))
+    size = max(abs(analytic), float(np.sqrt(sum(np.sum(t * t) for t in terms))))
+    R = np.abs(changes - 2 * h * analytic)
+    rounding = np.finfo(float).eps * np.sqrt(
+        sum(np.sum((d * o) ** 2) for d, o in zip(point.dout, point.at_x.out, strict=True))
+    )
+    used = np.flatnonzero(1000 * rounding < R)[-4:]
+    rate = float(np.polyfit(np.log(h[used]), np.log(R[used]), 1)[0]) if len(used) >= 3 else float("nan")
+    at = used[-1] if len(used) >= 3 else int(np.argmin(R / h))
+    error = 0.0 if R[at] == 0 else float(R[at] / (2 * h[at]) / size) if size else float("inf")
+    return Remainder(rate, error, analytic, float(changes[at] / (2 * h[at])))

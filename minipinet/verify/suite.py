@@ -1,0 +1,138 @@
+"""The project's own pairs verified in one go: what ``minipinet verify`` runs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet._tree import named_leaves, with_leaves
+from minipinet.errors import UsageError
+from minipinet.verify.check import check_pair
+from minipinet.verify.derivatives import Derivative
+from minipinet.verify.measure import TOLERANCE, describe_wrong, measure
+from minipinet.verify.pairs import Pair, draw, layer_pairs, model_pairs
+from minipinet.verify.probe import VerificationError, gradient_of, input_leaves
+from minipinet.verify.report import Report
+
+
+class Row(NamedTuple):
+    """One line of the table that ``minipinet verify`` prints."""
+
+    pair: str
+    method: str  #: of `check_pair`, or ``float32``: gradients in float32 against those in float64
+    rate: float  #: Taylor rate; NaN for other methods
+    worst: float  #: largest error
+    tolerance: float  #: largest error allowed, or for ``taylor`` the smallest rate
+    ok: bool
+    skipped: int  #: steps dropped at kinks
+    seconds: float
+    text: str  #: the report in full
+
+
+def verify_all(
+    pairs: Sequence[str] | None = None, model: bool = True, dtype: str = "float64", seed: int = 0
+) -> list[Row]:
+    """Verify the project's own pairs, on a batch of directed weighted graphs with lone nodes and empty graphs.
+
+    Parameters
+    ----------
+    pairs : sequence of str, optional
+        Names of the pairs to verify (the part before a comma is enough); all by default.
+    model : bool
+        False leaves the whole network and its loss out.
+    dtype : {"float64", "float32"}
+        float64: every method that suits the pair. float32: differences are of no use there, so the gradients are
+        compared with those of the float64 pair at the same input.
+    seed : int
+        For inputs, cotangents and directions.
+
+    Returns
+    -------
+    list of Row
+        A pair that cannot be checked at all is a row that is not ok.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name or dtype.
+
+    Examples
+    --------
+    >>> [(row.method, row.ok) for row in verify_all(["pool"], seed=1)]
+    [('central', True), ('complex', True)]
+    """
+    if dtype not in ("float64", "float32"):
+        raise UsageError(f"dtype: expected float64 or float32, got {dtype!r}")
+    known = _project_pairs(model, "float64", seed)
+    names = [pair.name for pair in known]
+    for asked in pairs or ():
+        if not any(_is_named(name, asked) for name in names):
+            raise UsageError(f"pairs: expected names out of {'; '.join(names)}, got {asked!r}")
+    chosen = [k for k, name in enumerate(names) if pairs is None or any(_is_named(name, asked) for asked in pairs)]
+    if dtype == "float32":
+        single = _project_pairs(model, dtype, seed)
+        return [
+            _timed(known[k].name, "float32", partial(_compare_precisions, single[k], known[k], seed)) for k in chosen
+        ]
+    return [
+        _timed(known[k].name, method, partial(_check, known[k], method, seed))
+        for k in chosen
+        for method in known[k].methods
+    ]
+
+
+def _project_pairs(model: bool, dtype: str, seed: int) -> list[Pair]:
+    layers = layer_pairs(np.random.default_rng(seed), dtype)
+    return layers + (model_pairs(np.random.default_rng(seed), dtype) if model else [])
+
+
+def _is_named(name: str, asked: str) -> bool:
+    return asked in (name, name.partition(",")[0])
+
+
+def _check(pair: Pair, method: str, seed: int) -> Report:
+    rng = np.random.default_rng(seed)
+    return check_pair(pair.forward, pair.backward, pair.inputs, rng=rng, method=method, name=pair.name)
+
+
+def _compare_precisions(single: Pair, double: Pair, seed: int) -> Report:
+    """Compare the gradients of one pair in float32 with those in float64, by the checker's one measure of error."""
+    names, problems, gradients = _gradients(single, seed)
+    _, _, exact = _gradients(double, seed)
+    found = []
+    for k, (g, e) in enumerate(zip(gradients, exact, strict=True)):
+        for at in np.ndindex(np.shape(g)):
+            a, n = float(np.asarray(g)[at]), float(np.asarray(e)[at])
+            found.append(Derivative(k, at, a, n, max(abs(a), abs(n))))
+    tolerance = TOLERANCE["float32"]
+    entries = measure(names, found, "float32")
+    problems += describe_wrong(entries, "float32", tolerance)
+    return Report(single.name, "float32", tolerance, tuple(entries), math.nan, 0, tuple(problems), ())
+
+
+def _gradients(pair: Pair, seed: int) -> tuple[list[str], list[str], list[Array]]:
+    """Return the names of the inputs, what has another dtype than they have, and the gradients."""
+    rng = np.random.default_rng(seed)
+    out, cache = pair.forward(**pair.inputs)
+    dtype = next(v.dtype for _, v in named_leaves(out))
+    dout = [draw(rng, *np.shape(v)).astype(dtype)[()] for _, v in named_leaves(out)]
+    gradients, _ = gradient_of(pair.name, pair.backward(with_leaves(out, iter(dout)), cache), pair.inputs)
+    names, inputs = zip(*((k, v) for k, v in input_leaves(pair.inputs) if v is not None), strict=True)
+    named = [*named_leaves(out, "out"), *((f"d{k}", g) for k, g in zip(names, gradients, strict=True))]
+    wanted = inputs[0].dtype
+    return list(names), [f"{k} is {v.dtype} for {wanted} input" for k, v in named if v.dtype != wanted], gradients
+
+
+def _timed(name: str, method: str, check: Callable[[], Report]) -> Row:
+    start = time.perf_counter()
+    try:
+        r = check()
+    except VerificationError as reason:
+        r = Report(name, method, TOLERANCE[method], (), math.nan, 0, (str(reason),), ())
+    return Row(name, method, r.rate, r.worst, r.tolerance, r.ok, r.skipped, time.perf_counter() - start, str(r))
