@@ -1,0 +1,210 @@
+"""docs/notation.md against the code: every name exists, every shape is right in a run, and no symbol is missing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from minipinet.graphs import Graph, as_graph, disjoint_union, permute_nodes
+from minipinet.model import init_params, loss_backward, loss_forward
+from minipinet.optim import adam_init
+from minipinet.quotient import make_batch, refine
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "minipinet"
+MATHS = [PACKAGE / f"{name}.py" for name in ("propagation", "attention", "readout", "model", "quotient")]
+
+#: What counts as a symbol of the mathematics: one capital, or p, q, s, b, y, deg; perhaps with an index.
+SYMBOL = r"(?:[A-Z]|[pqsby]|deg)(?:_[A-Za-z0-9]+)*"
+# Of the batch in `one_step`: no two alike except where one setting gives both, nor like n_0 = 3, n_1 = 4, n_2 = 5.
+SIZES = {"B": 6, "G": 7, "C": 10, "d": 2, "F_A0": 11, "F_X0": 11, "F_A": 9, "F_X": 9}
+
+
+class Row(NamedTuple):
+    """One name of the table at one of its places."""
+
+    code: str
+    where: str
+    shape: str
+    interval: str
+
+
+def read_rows(text: str) -> list[Row]:
+    """Return the rows of all tables, one for each name and place."""
+    rows = []
+    for line in text.splitlines():
+        if line.startswith("| ") and not line.startswith("| Symbol"):
+            _, _, code, where, shape, interval, *_ = re.split(r" *\| *", line)
+            for name in re.findall(r"`([^`]+)`", code):
+                rows += [Row(name, place, shape.strip("`"), interval) for place in re.findall(r"`([^`]+)`", where)]
+    return rows
+
+
+ROWS = read_rows((ROOT / "docs" / "notation.md").read_text(encoding="utf-8"))
+CODES = {row.code for row in ROWS}
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """Yield every name that `tree` gives to something: arguments, variables, fields, functions and classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def definitions() -> dict[str, set[str]]:
+    """Return the names inside every function and class of the package, and inside every file."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found[path.name] = set(names_in(tree))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found[node.name] = set(names_in(node))
+    return found
+
+
+def records(paths: list[Path]) -> dict[str, list[str]]:
+    """Return the fields of the NamedTuples and dataclasses of some files."""
+    return {
+        node.name: [ast.unparse(line.target) for line in node.body if isinstance(line, ast.AnnAssign)]
+        for path in paths
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    }
+
+
+DEFINITIONS = definitions()
+RECORDS = records([*MATHS, PACKAGE / "optim.py", PACKAGE / "graphs.py"])
+
+
+def test_the_table_is_read() -> None:
+    assert len(ROWS) > 80
+    assert len(ROWS) == len(set(ROWS)), "a name stands twice at one place"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.where}.{row.code}")
+def test_every_name_of_the_table_is_in_the_code(row: Row) -> None:
+    assert row.where in DEFINITIONS, f"there is no {row.where}"
+    assert row.code in DEFINITIONS[row.where], f"{row.where} has no {row.code}"
+
+
+@pytest.mark.parametrize("record", [name for name in RECORDS if not name.endswith(("Cache", "Grads"))])
+def test_every_field_of_a_record_is_in_the_table(record: str) -> None:
+    listed = {row.code for row in ROWS if row.where == record}
+    assert set(RECORDS[record]) <= listed, f"docs/notation.md lacks {set(RECORDS[record]) - listed} of {record}"
+
+
+@pytest.mark.parametrize("path", MATHS, ids=lambda path: path.name)
+def test_every_symbol_in_the_mathematics_is_in_the_table(path: Path) -> None:
+    symbols = {name for name in DEFINITIONS[path.name] if re.fullmatch(SYMBOL, name)}
+    assert symbols
+    assert symbols <= CODES, f"docs/notation.md lacks {sorted(symbols - CODES)}"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_only_gradients_start_with_a_bare_d(path: Path) -> None:
+    names = set(names_in(ast.parse(path.read_text(encoding="utf-8"))))
+    starts = {name for name in names if re.fullmatch(f"d(?:[A-Z]+|{SYMBOL})(?:_[A-Za-z0-9]+)*", name)} - {"deg"}
+    strange = {name for name in starts - CODES if not (name[1:] in CODES and path in MATHS)}
+    assert not strange, f"{path.name}: {sorted(strange)} look like gradients of something that docs/notation.md lacks"
+
+
+def one_step() -> list[Any]:
+    """Take the model once through everything the tables name, with learned and with fixed p and q; return records."""
+    path = as_graph(np.eye(8, k=1) + np.eye(8, k=-1), np.ones((8, 2)))
+    empty = Graph(scipy.sparse.csr_array((0, 0)), np.zeros((0, 2)))
+    mirrored = permute_nodes(path, np.arange(8)[::-1])
+    union = disjoint_union([path, as_graph([[0]], [[1, 2]]), empty, mirrored, path, path, path])
+    quotient = refine(union)
+    batch = make_batch(quotient, [3, 2, 1, 0, 0, 1], "float64")
+    seen = [path, union, quotient, *quotient.levels, batch, *batch.steps, batch.pool]
+    for learned in (True, False):
+        params = init_params(
+            np.random.default_rng(0), SIZES["d"], SIZES["C"], hidden=SIZES["F_A0"], out=SIZES["F_A"],
+            bias=True, learned_pq=learned, dtype="float64",
+        )  # fmt: skip
+        cache = loss_forward(params, batch, np.array([4, 0, 1, 9, 4, 4]), None if learned else np.full((4, 2), 0.25))[
+            -1
+        ]
+        loss_backward(cache)
+        seen += [params, cache.pinet, adam_init(params)]
+    return seen
+
+
+@pytest.fixture(scope="module")
+def places() -> list[tuple[str, dict[str, Any]]]:
+    """Return every function called in `one_step` with its variables at the end, and every record with its fields."""
+    found = []
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "return" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            found.append((frame.f_code.co_name, dict(frame.f_locals)))
+
+    sys.setprofile(note)
+    try:
+        seen = one_step()
+    finally:
+        sys.setprofile(None)
+    for record in seen:
+        name = type(record).__name__
+        found.append((name, {row.code: getattr(record, row.code) for row in ROWS if row.where == name}))
+    return found
+
+
+def check_shape(shape: str, value: Any, sizes: dict[str, int]) -> None:
+    """Check `value` against a shape such as "(B + 1, F)"; a size met for the first time is noted in `sizes`."""
+    expected = [] if shape == "scalar" else ast.parse(shape, mode="eval").body.elts  # type: ignore[attr-defined]
+    assert len(np.shape(value) if not scipy.sparse.issparse(value) else value.shape) == len(expected)
+    for text, size in zip(map(ast.unparse, expected), value.shape if expected else (), strict=True):
+        assert size == (sizes.setdefault(text, size) if text.isidentifier() else eval(text, sizes.copy())), text
+
+
+def check_interval(interval: str, value: Any) -> None:
+    """Check that all numbers in `value` are where the table says."""
+    numbers = value.data if scipy.sparse.issparse(value) else np.asarray(value)
+    if interval != "–":
+        assert np.isfinite(numbers).all()
+    if match := re.match(r"≥ (\d)|\[(\d), 1\]", interval):
+        assert (numbers >= int(match[1] or match[2])).all()
+    if interval.endswith("1]"):
+        assert (numbers <= 1 + 1e-12).all()
+
+
+def test_every_shape_and_range_of_the_table_holds_in_a_run(places: list[tuple[str, dict[str, Any]]]) -> None:
+    checked = set()
+    for place, variables in places:
+        sizes = SIZES | {"B": SIZES["G"]} if place == "DisjointUnion" else dict(SIZES)
+        for row in (row for row in ROWS if row.where == place):
+            value = variables.get(row.code)
+            if value is not None and row.shape != "–":
+                try:
+                    check_shape(row.shape, value, sizes)
+                    check_interval(row.interval, value)
+                except AssertionError as error:
+                    shape = getattr(value, "shape", ())
+                    pytest.fail(f"{place}.{row.code} is not {row.shape}, {row.interval}: {shape} {value} ({error})")
+                checked.add(row)
+    assert not {row for row in ROWS if row.shape != "–"} - checked
+
+
+def test_a_gradient_has_the_shape_of_its_symbol(places: list[tuple[str, dict[str, Any]]]) -> None:
+    pairs = set()
+    for place, variables in places:
+        for name in variables:
+            stem = variables.get(name[1:]) if name.startswith("d") else None
+            if stem is not None and variables[name] is not None:
+                assert np.shape(variables[name]) == np.shape(stem), f"{place}: {name}"
+                pairs.add((place, name))
+    assert {("propagate_backward", "dM"), ("pool_backward", "dZ_A"), ("scaling_backward", "ds")} <= pairs
