@@ -1,1 +1,19 @@
-"""Data sets."""
+"""Data sets: the TU format from files or the network, graphs in memory, the paper's isomorphism test."""
+
+from minipinet.datasets.catalogue import available
+from minipinet.datasets.dataset import Dataset, dataset_from_graphs, index_classes, refit_encoder
+from minipinet.datasets.download import cache_dir
+from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
+from minipinet.datasets.load import load_dataset
+
+__all__ = [
+    "Dataset",
+    "FeatureEncoder",
+    "available",
+    "cache_dir",
+    "dataset_from_graphs",
+    "fit_encoder",
+    "index_classes",
+    "load_dataset",
+    "refit_encoder",
+]

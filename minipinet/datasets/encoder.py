@@ -1,0 +1,203 @@
+"""How node labels and attributes become the feature matrix X, kept so that new graphs get the same columns."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minipinet.adjacency import as_features
+from minipinet.datasets.values import as_values
+from minipinet.errors import DataError, Notice, UsageError
+
+#: The choices of `features`; what each needs of (node labels, attributes).
+KINDS = {
+    "labels": (True, False),
+    "attributes": (False, True),
+    "both": (True, True),
+    "constant": (False, False),
+    "degree": (False, False),
+}
+_SHOWN = 5  # values named in a notice
+
+
+class FeatureEncoder(NamedTuple):
+    """The columns of X and what they stand for.
+
+    Attributes
+    ----------
+    kind : str
+        ``"labels"``: one-hot node labels, column after column; ``"attributes"``: the numbers as given;
+        ``"both"``: labels, then attributes; ``"constant"``: 1; ``"degree"``: one-hot degrees.
+    vocabularies : tuple of tuples
+        The sorted values of each label column (of the degrees, for ``"degree"``).
+    num_attributes : int
+        Number of attribute columns.
+
+    Examples
+    --------
+    >>> encoder = fit_encoder("labels", node_labels=[["C"], ["O"]], attributes=None, deg=[1, 1])
+    >>> encoder.encode([["O"], ["O"], ["C"]], None, [1, 2, 1])
+    array([[0., 1.],
+           [0., 1.],
+           [1., 0.]])
+    >>> FeatureEncoder.from_json(encoder.to_json()) == encoder
+    True
+    """
+
+    kind: str
+    vocabularies: tuple[tuple[Any, ...], ...] = ()
+    num_attributes: int = 0
+
+    @property
+    def num_features(self) -> int:
+        """Number of columns of X."""
+        return 1 if self.kind == "constant" else sum(map(len, self.vocabularies)) + self.num_attributes
+
+    def encode(self, node_labels: Any, attributes: Any, deg: Any) -> NDArray[np.float64]:
+        """Make the feature matrix of N nodes.
+
+        Parameters
+        ----------
+        node_labels : array_like of shape (N, k) or (N,), or None
+            Whole numbers or strings; needed for ``"labels"`` and ``"both"``.
+        attributes : array_like of shape (N, a) or (N,), or None
+            Finite numbers; needed for ``"attributes"`` and ``"both"``.
+        deg : array_like of shape (N,)
+            Degrees; they also say how many nodes there are.
+
+        Returns
+        -------
+        ndarray of shape (N, num_features), float64, C-contiguous
+            A value that is not in its vocabulary has zeros in its columns; one :class:`Notice` names such values.
+
+        Raises
+        ------
+        UsageError
+            If something needed is missing or has another shape than the encoder was fitted on.
+        """
+        X, notices = self.encode_quietly(node_labels, attributes, deg)
+        for text in notices:
+            warnings.warn(text, Notice, stacklevel=2)
+        return X
+
+    def encode_quietly(
+        self, node_labels: Any, attributes: Any, deg: Any
+    ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+        """Do what :meth:`encode` does, but return its notices instead of issuing them."""
+        deg = np.asarray(deg, dtype=np.float64)
+        columns = _label_columns(self.kind, node_labels, deg)
+        numbers = _attribute_columns(self.kind, attributes, deg.size)
+        for name, expected, got in (
+            ("node_labels", len(self.vocabularies), len(columns)),
+            ("attributes", self.num_attributes, numbers.shape[1]),
+        ):
+            if expected != got:
+                raise UsageError(f"{name}: expected {expected} columns a node, as in the training data, got {got}")
+        if self.kind == "constant":
+            return np.ones((deg.size, 1)), ()
+        X = np.zeros((deg.size, self.num_features))
+        X[:, self.num_features - self.num_attributes :] = numbers
+        notices = []
+        first = 0
+        for vocabulary, column in zip(self.vocabularies, columns, strict=True):
+            known, place = _look_up(np.array(vocabulary), column)
+            X[np.flatnonzero(known), first + place[known]] = 1.0
+            first += len(vocabulary)
+            if not known.all():
+                notices.append(_name_unseen(self.kind, column[~known]))
+        return X, tuple(notices)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoder as plain data for strict JSON."""
+        return {
+            "kind": self.kind,
+            "vocabularies": [list(vocabulary) for vocabulary in self.vocabularies],
+            "num_attributes": self.num_attributes,
+        }
+
+    @classmethod
+    def from_json(cls, record: Any) -> FeatureEncoder:
+        """Make the encoder again from what :meth:`to_json` returned.
+
+        Raises
+        ------
+        DataError
+            If `record` is not of that form.
+        """
+        try:
+            vocabularies = tuple(tuple(vocabulary) for vocabulary in record["vocabularies"])
+            encoder = cls(record["kind"], vocabularies, int(record["num_attributes"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"encoder: expected kind, vocabularies and num_attributes ({error!r})") from error
+        check_kind(encoder.kind)
+        return encoder
+
+
+def fit_encoder(kind: str, node_labels: Any, attributes: Any, deg: Any) -> FeatureEncoder:
+    """Fit an encoder to some nodes: the vocabularies are the values that occur.
+
+    Parameters
+    ----------
+    kind : {"labels", "attributes", "both", "constant", "degree"}
+        See :class:`FeatureEncoder`.
+    node_labels, attributes, deg
+        As for :meth:`FeatureEncoder.encode`.
+
+    Raises
+    ------
+    UsageError
+        If `kind` is not one of these, or what it needs is not there.
+    """
+    check_kind(kind)
+    deg = np.asarray(deg, dtype=np.float64)
+    columns = _label_columns(kind, node_labels, deg)
+    vocabularies = tuple(tuple(np.unique(column).tolist()) for column in columns)
+    return FeatureEncoder(kind, vocabularies, _attribute_columns(kind, attributes, deg.size).shape[1])
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind of features that does not exist."""
+    if kind not in KINDS:
+        raise UsageError(f"features: expected one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+
+
+def _label_columns(kind: str, node_labels: Any, deg: NDArray[np.float64]) -> list[NDArray[Any]]:
+    """Return the columns to be one-hot encoded."""
+    if kind == "degree":
+        return [as_values(deg, "deg")]
+    if not KINDS[kind][0]:
+        return []
+    if node_labels is None:
+        raise UsageError(f"features: {kind!r} needs node labels, and there are none")
+    table = as_values(node_labels, "node_labels")
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or len(table) != deg.size:
+        raise UsageError(f"node_labels: expected shape ({deg.size}, k), got {table.shape}")
+    return list(table.T)
+
+
+def _attribute_columns(kind: str, attributes: Any, N: int) -> NDArray[np.float64]:
+    if not KINDS[kind][1]:
+        return np.zeros((N, 0))
+    if attributes is None:
+        raise UsageError(f"features: {kind!r} needs node attributes, and there are none")
+    return as_features(attributes, N)
+
+
+def _look_up(vocabulary: NDArray[Any], column: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Return which values of `column` the sorted `vocabulary` holds, and where."""
+    nothing = np.zeros(column.size, dtype=np.intp)
+    if not vocabulary.size or (vocabulary.dtype.kind == "U") != (column.dtype.kind == "U"):
+        return nothing.astype(np.bool_), nothing
+    place = np.minimum(np.searchsorted(vocabulary, column), vocabulary.size - 1)
+    return vocabulary[place] == column, place
+
+
+def _name_unseen(kind: str, values: NDArray[Any]) -> str:
+    unseen = np.unique(values).tolist()
+    shown = ", ".join(map(repr, unseen[:_SHOWN])) + (", ..." if len(unseen) > _SHOWN else "")
+    what = "degrees" if kind == "degree" else "node labels"
+    return f"{values.size} nodes have {what} unknown to the encoder ({shown}): their one-hot block is zero"

@@ -1,0 +1,208 @@
+"""One door to every data set: by path, from a folder of sets, embedded, cached or downloaded."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from minipinet.adjacency import build_adjacency
+from minipinet.datasets.archive import TUFiles, read_files, unzip
+from minipinet.datasets.catalogue import DIGESTS, available, find_name, normalise, unknown_name
+from minipinet.datasets.dataset import Dataset, index_classes
+from minipinet.datasets.download import obtain
+from minipinet.datasets.encoder import FeatureEncoder, check_kind, fit_encoder
+from minipinet.datasets.tu import TUContent, parse_tu
+from minipinet.errors import DataError, Notice, UsageError
+from minipinet.graphs import DisjointUnion
+
+
+def load_dataset(
+    name_or_path: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    features: str = "labels",
+    keep_repeats: bool = False,
+    directed: bool = False,
+    encoder: FeatureEncoder | None = None,
+    base_url: str | None = None,
+    progress: bool = True,
+) -> Dataset:
+    """Load a graph-classification data set in the TU format.
+
+    Looked for in this order: a folder or zip of this path; the folder `data_dir`, or else the one that the
+    environment variable ``MINIPINET_DATA`` names; the MUTAG that comes with the package; the cache; the
+    collection's site.
+    Everything is read in memory and parsed anew each time, so a changed file is always seen.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        A name of the collection (case, ``-`` and ``_`` do not matter; see :func:`available`), or the path of a
+        folder with ``NAME_A.txt`` and its companions, or of a zip that holds them.
+    data_dir : path, optional
+        A folder of such folders and zips. Where it is given, nothing is downloaded.
+    features : {"labels", "attributes", "both", "constant", "degree"}
+        What X holds; see :class:`FeatureEncoder`. A set without node labels has ``"constant"`` instead of ``"labels"``.
+    keep_repeats : bool
+        False: an edge is 1 however often it is listed. True: it counts how often.
+    directed : bool
+        False: A is symmetric (the larger of both directions). True: a line "i, j" sets ``A[i, j]`` alone, with which
+        node i takes in the state of node j.
+    encoder : FeatureEncoder, optional
+        Encode as another data set was, instead of `features`.
+    base_url : str, optional
+        Address to download NAME.zip from; else the environment variable ``MINIPINET_DATA_URL``, else the
+        collection's site.
+    progress : bool
+        Show a progress bar while downloading, if standard error is a terminal.
+
+    Returns
+    -------
+    Dataset
+        Its notices are also issued as :class:`~minipinet.errors.Notice`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such set, or it has not what `features` asks for.
+    DataError
+        If its files are malformed; the message names file and line.
+    DownloadError
+        If it cannot be fetched, or is not what this name stands for.
+
+    Examples
+    --------
+    >>> ds = load_dataset("mutag")
+    >>> len(ds), ds.num_features, ds.num_classes, ds.classes
+    (188, 7, 2, (-1, 1))
+    """
+    if encoder is None:
+        check_kind(features)
+    content = _find(name_or_path, data_dir, base_url, progress)
+    dataset = _assemble(content, features, keep_repeats=keep_repeats, directed=directed, encoder=encoder)
+    for text in dataset.notices:
+        warnings.warn(text, Notice, stacklevel=2)
+    return dataset
+
+
+def _find(
+    name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None, base_url: str | None, progress: bool
+) -> TUContent:
+    """Find and parse the data set."""
+    if not isinstance(name_or_path, str | os.PathLike) or not str(name_or_path):
+        raise UsageError(f"name_or_path: expected a data set's name or path, got {name_or_path!r:.80}")
+    path = Path(name_or_path).expanduser()
+    name = str(name_or_path)
+    if _is_data(path, name):
+        return parse_tu(read_files(path))
+    if isinstance(name_or_path, os.PathLike) or "/" in name or os.sep in name or path.suffix.lower() == ".zip":
+        raise UsageError(f"{path}: no such folder or zip")
+    folder = data_dir or os.environ.get("MINIPINET_DATA")
+    if folder:
+        found = _in_folder(name, Path(folder).expanduser(), "data_dir" if data_dir else "MINIPINET_DATA")
+        if isinstance(found, Path):
+            content = _parse(read_files(found), name)
+            difference = _difference(content, name)
+            return content._replace(notices=(*content.notices, f"{found}: {difference}")) if difference else content
+        if data_dir:
+            raise unknown_name(name, found, f"in data_dir {data_dir}")
+    known = find_name(name, available())
+    if known is None:
+        raise unknown_name(name, available(), "known, nor the path of a folder or zip")
+    if known == "MUTAG":
+        return parse_tu(unzip((resources.files("minipinet.datasets") / "data" / "MUTAG.zip").read_bytes(), "MUTAG"))
+    return obtain(known, lambda files: _parse_checked(files, known), base_url, progress)
+
+
+def _is_data(path: Path, name: str) -> bool:
+    """Return whether `path` is there and meant: a folder that only happens to be called MUTAG is not."""
+    try:
+        if not path.is_dir() or not find_name(name, available()):
+            return path.exists()
+        return any(path.glob("*_A.txt"))
+    except OSError:  # not a possible path here
+        return False
+
+
+def _in_folder(name: str, folder: Path, source: str) -> Path | list[str]:
+    """Return where in `folder` the data set is (a folder before a zip), or the names of those that are there."""
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if entry.is_dir() or entry.suffix.lower() == ".zip")
+    except OSError as error:
+        raise UsageError(f"{source}: expected a folder of data sets, got {folder} ({error.strerror})") from error
+    names = {entry: entry.name if entry.is_dir() else entry.stem for entry in entries}
+    fits = [entry for entry in entries if normalise(names[entry]) == normalise(name)]
+    return fits[0] if fits else sorted({name for name in names.values() if not name.startswith(".")})
+
+
+def _parse(files: TUFiles, name: str) -> TUContent:
+    """Parse the files found under `name`, which must be those of that data set."""
+    if normalise(files.name) != normalise(name):
+        raise DataError(f"{files.where}: expected the files of {name}, got those of {files.name}")
+    return parse_tu(files)
+
+
+def _parse_checked(files: TUFiles, name: str) -> TUContent:
+    """Parse files from the network or the cache: their content must be what is known for `name`, if it is."""
+    content = _parse(files, name)
+    difference = _difference(content, name)
+    if difference:
+        raise DataError(f"{files.where}: {difference}")
+    return content
+
+
+def _difference(content: TUContent, name: str) -> str:
+    """Say in what the content is not that of the set known under `name`; empty if it is, or none is known."""
+    expected = DIGESTS.get(find_name(name, available()) or "")
+    if expected is None:
+        return ""
+    digest = _assemble(content, "constant", keep_repeats=False, directed=False, encoder=None).digest
+    if digest == expected:
+        return ""
+    return f"the content is not the {name} known here (digest {digest[:12]}..., expected {expected[:12]}...)"
+
+
+def _assemble(
+    content: TUContent, features: str, *, keep_repeats: bool, directed: bool, encoder: FeatureEncoder | None
+) -> Dataset:
+    """Make the data set of what the files say."""
+    name, arcs = content.name, content.arcs
+    N = int(content.ptr[-1])
+    A, repeats, _, one_way = build_adjacency(
+        arcs[:, 0], arcs[:, 1], np.ones(len(arcs)), N, weighted=keep_repeats, directed=directed
+    )
+    notices = list(content.notices)
+    if repeats:
+        outcome = "counted as weights" if keep_repeats else "dropped (keep_repeats=True counts them)"
+        notices.append(f"{name}: {repeats} of {len(arcs)} lines of the edge list repeat an earlier one: {outcome}")
+    if one_way:
+        notices.append(
+            f"{name}: {one_way} entries of A were added or raised to make it symmetric, since the edge list is not "
+            "(directed=True leaves it as it is)"
+        )
+    deg = np.asarray(A.sum(axis=1))
+    if encoder is None:
+        if features == "labels" and content.node_labels is None:
+            features = "constant"
+            other = "" if content.attributes is None else " or 'attributes'"
+            notices.append(
+                f"{name}: there are no node labels, so every node has the one feature 1 "
+                f"(features='degree'{other} is another choice)"
+            )
+        encoder = fit_encoder(features, content.node_labels, content.attributes, deg)
+    X, unseen = encoder.encode_quietly(content.node_labels, content.attributes, deg)
+    y, classes = index_classes(content.values)
+    return Dataset(
+        name=name,
+        graphs=DisjointUnion(A, X, content.ptr),
+        y=y,
+        classes=classes,
+        encoder=encoder,
+        notices=(*notices, *unseen),
+        node_labels=content.node_labels,
+        attributes=content.attributes,
+    )
