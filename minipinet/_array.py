@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from copy import copy
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -26,6 +27,16 @@ def xp_of(x: Any) -> ModuleType:
 def sparse_of(x: Any) -> ModuleType:
     """Return the sparse module (``scipy.sparse`` or ``cupyx.scipy.sparse``) that goes with `x`."""
     return scipy.sparse if xp_of(x) is np else importlib.import_module("cupyx.scipy.sparse")
+
+
+def with_data(A: Sparse, data: Array) -> Sparse:
+    """Return a matrix with the structure of `A` and other values, sharing the index arrays.
+
+    A shallow copy: building a matrix anew checks its indices again, which takes longer than a small product.
+    """
+    B = copy(A)
+    B.data = data
+    return B
 
 
 def check_device(device: str) -> str:

@@ -5,21 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from minipinet._array import Array, Sparse, xp_of
-
-
-class Pool(NamedTuple):
-    """Which states belong to which graph: E entries (graph, state, number of its nodes in that state).
-
-    Graph g owns entries ptr[g]:ptr[g+1], none if it has no node. In the plain form there is one entry a node.
-    """
-
-    ptr: Array  #: (B + 1,) int, offsets of the graphs' entries
-    graph: Array  #: (E,) int, graph of each entry
-    state: Array  #: (E,) int, row of the state table
-    count: Array  #: (E, 1) number of the graph's nodes in that state
-    gather: Sparse  #: (B, E) ones: sums the entries of each graph
-    scatter: Sparse  #: (n, E) ones: sums the entries of each state
+from minipinet._array import Array, xp_of
+from minipinet.pool import Pool, max_by_graph, sum_by_graph, sum_by_state
 
 
 class ColumnSoftmaxCache(NamedTuple):
@@ -56,9 +43,9 @@ def column_softmax_forward(H: Array, pool: Pool) -> tuple[Array, ColumnSoftmaxCa
     xp = xp_of(H)
     L = H[pool.state]
     # The greatest real part, so that a complex step passes through.
-    L -= segment_max(L.real, pool)[pool.graph]
+    L -= max_by_graph(L.real, pool)[pool.graph]
     e = pool.count * xp.exp(L)
-    Z_A = e / (pool.gather @ e)[pool.graph]
+    Z_A = e / sum_by_graph(e, pool)[pool.graph]
     return Z_A, ColumnSoftmaxCache(Z_A, pool)
 
 
@@ -67,19 +54,9 @@ def column_softmax_backward(dZ_A: Array, cache: ColumnSoftmaxCache) -> Array:
     Z_A, pool = cache
     # Z_A = e / (sum of e over the graph), e = count * exp(H[state])
     dL = Z_A * dZ_A
-    dL -= Z_A * (pool.gather @ dL)[pool.graph]
+    dL -= Z_A * sum_by_graph(dL, pool)[pool.graph]
     # L = H[state]
-    return pool.scatter @ dL
-
-
-def segment_max(L: Array, pool: Pool) -> Array:
-    """Return the greatest entry of each graph and column, (B, F); 0 for a graph without entries."""
-    xp = xp_of(L)
-    out = xp.zeros((len(pool.ptr) - 1, L.shape[1]), L.dtype)
-    filled = pool.ptr[:-1] < pool.ptr[1:]
-    if len(L):
-        out[filled] = xp.maximum.reduceat(L, pool.ptr[:-1][filled], axis=0)
-    return out
+    return sum_by_state(dL, pool)
 
 
 class PoolCache(NamedTuple):
@@ -139,7 +116,7 @@ def pool_backward(dP: Array, cache: PoolCache) -> PoolGrads:
         xp.matmul(Y[i:j], dP[g].T, out=dZ_A[i:j])
         xp.matmul(Z_A[i:j], dP[g], out=dY[i:j])
     # Y = Z_X[state]
-    return PoolGrads(dZ_A, pool.scatter @ dY)
+    return PoolGrads(dZ_A, sum_by_state(dY, pool))
 
 
 def graph_slices(pool: Pool) -> list[tuple[int, int]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import NamedTuple
 
-from minipinet._array import Array, Sparse, xp_of
+from minipinet._array import Array, Sparse, with_data, xp_of
 from minipinet.matmul import matmul_rows
 
 
@@ -19,8 +18,8 @@ class Step(NamedTuple):
     A: Sparse  #: (n_out, n_in) CSR, weights a row's node gives to each colour before; holds an entry, maybe 0, at `own`
     own: Array  #: (n_out,) int, column of each row's own state before the layer (the matrix E of the q term)
     at_own: Array  #: (n_out,) int, position of entry (i, own[i]) in A.data
-    deg_r: Array  #: (n_out,) degrees of the rows
-    deg_c: Array  #: (n_in,) degrees of the columns
+    deg: Array  #: (n_in,) degree of each column; nodes of one colour share it, so row i's is deg[own[i]]
+    A_T: Sparse  #: A transposed, in CSC: the same three arrays
 
 
 def scaling(deg: Array, p: Array) -> Array:
@@ -34,25 +33,23 @@ def scaling(deg: Array, p: Array) -> Array:
 def scaling_backward(ds: Array, s: Array, deg: Array) -> Array:
     """Return dp for ds; where s = 0 by the rule for lone nodes its derivative is 0."""
     # s = (p + (1-p) deg)^(-1/2)
-    return (ds * (-0.5 * s * s * s * (1 - deg))).sum()
+    return xp_of(s).vdot(ds, -0.5 * s * s * s * (1 - deg))
 
 
-def add_own(step: Step, q: Array) -> Sparse:
-    """Return A + q E in CSR, sharing A's structure."""
-    # A shallow copy with new data: building a CSR anew would check its indices again, at the cost of the product.
-    A_q = copy(step.A)
-    A_q.data = step.A.data.astype(xp_of(step.own).result_type(step.A.data, q))
-    A_q.data[step.at_own] += q
-    return A_q
+def add_own(step: Step, q: Array) -> Array:
+    """Return the entries of A + q E, in the order of A.data."""
+    data = step.A.data.astype(xp_of(step.own).result_type(step.A.data, q))
+    data[step.at_own] += q
+    return data
 
 
 class PropagateCache(NamedTuple):
-    """What `propagate_backward` needs: three tables of states and the matrix with q on it."""
+    """What `propagate_backward` needs: three tables of states, the entries of A + qE, and the scalings."""
 
     M: Array
     U: Array
     V: Array
-    A_q: Sparse
+    A_q: Array
     s_r: Array
     s_c: Array
     step: Step
@@ -103,10 +100,11 @@ def propagate_forward(M: Array, p: Array, q: Array, step: Step) -> tuple[Array, 
     >>> np.round(np.sort(H.sum(1)), 4).tolist()
     [1.7071, 1.7071, 1.9142]
     """
-    s_r, s_c = scaling(step.deg_r, p), scaling(step.deg_c, p)
+    s_c = scaling(step.deg, p)
+    s_r = s_c[step.own]
     A_q = add_own(step, q)
     U = s_c[:, None] * M
-    V = A_q @ U
+    V = with_data(step.A, A_q) @ U
     H = s_r[:, None] * V
     return H, PropagateCache(M, U, V, A_q, s_r, s_c, step)
 
@@ -118,14 +116,14 @@ def propagate_backward(dH: Array, cache: PropagateCache) -> PropagateGrads:
     # H = s_r[:, None] * V
     dV = s_r[:, None] * dH
     ds_r = xp.einsum("if,if->i", dH, V)
-    # V = A_q @ U, A_q = A + q E
-    dU = A_q.T @ dV
+    # V = (A + q E) @ U
+    dU = with_data(step.A_T, A_q) @ dV
     dq = xp.vdot(dV, U[step.own])
     # U = s_c[:, None] * M
     dM = s_c[:, None] * dU
     ds_c = xp.einsum("jf,jf->j", dU, M)
-    # s_r, s_c = scaling(deg_r, p), scaling(deg_c, p)
-    dp = scaling_backward(ds_r, s_r, step.deg_r) + scaling_backward(ds_c, s_c, step.deg_c)
+    # s_c = scaling(deg, p); s_r = s_c[own] = scaling(deg[own], p)
+    dp = scaling_backward(ds_c, s_c, step.deg) + scaling_backward(ds_r, s_r, step.deg[step.own])
     return PropagateGrads(dM, dp, dq)
 
 
@@ -192,12 +190,12 @@ def message_passing_backward(dH: Array, cache: MessagePassingCache) -> MessagePa
     if W.shape[0] < W.shape[1]:
         # H = K W, K = A~ M
         dW = K.T @ dH
-        dM, dp, dq = propagate_backward(matmul_rows(dH, W.T), propagate)
+        dM, dp, dq = propagate_backward(dH @ W.T, propagate)
     else:
         # H = A~ (M W), K = M
         dMW, dp, dq = propagate_backward(dH, propagate)
         dW = K.T @ dMW
-        dM = matmul_rows(dMW, W.T)
+        dM = dMW @ W.T
     return MessagePassingGrads(dM, dW, db, dp, dq)
 
 

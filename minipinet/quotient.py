@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse
 
 from minipinet._array import Array, Sparse
-from minipinet.attention import Pool
 from minipinet.errors import UsageError
 from minipinet.graphs import DisjointUnion
+from minipinet.pool import Pool, make_pool, row_entries
 from minipinet.propagation import Step
 
 
@@ -27,14 +27,13 @@ class Level(NamedTuple):
     A: Sparse  #: (n_k, n_{k-1}) CSR float64: total weight a colour's node gives to each earlier colour
     own: Array  #: (n_k,) int, the colour's own earlier colour
     at_own: Array  #: (n_k,) int, position of entry (i, own[i]) in A.data
-    deg: Array  #: (n_k,) degree
+    deg: Array  #: (n_{k-1},) degree of each earlier colour
 
 
 class Quotient(NamedTuple):
     """A data set refined once: what `make_batch` selects from."""
 
     X: Array  #: (n_0, d) float64, features of the level-0 colours
-    deg: Array  #: (n_0,) degrees of the level-0 colours
     levels: tuple[Level, Level]
     counts: Sparse  #: (G, n_2) CSR: number of each graph's nodes in each level-2 colour
     colour: Array  #: (N,) int, level-2 colour of each node
@@ -89,17 +88,18 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     else:
         first = colour = np.arange(len(X))
         content = np.zeros(len(X), np.uint64)
-    X, deg_0 = X[first], deg[first]
+    X = X[first]
     levels = []
     for _ in range(2):
+        deg_c = deg[first]
         S, own, at_own = _neighbourhoods(A, colour, len(first))
         if merge:
             first, colour, content = _group(_hash_neighbourhoods(S, own, content), _EqualNeighbourhoods(S, own))
-        levels.append(_take_level(Level(S, own, at_own, deg), first))
+        levels.append(_take_level(Level(S, own, at_own, deg_c), first))
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
     counts = scipy.sparse.coo_array((np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))).tocsr()
-    return Quotient(X, deg_0, (levels[0], levels[1]), counts, colour)
+    return Quotient(X, (levels[0], levels[1]), counts, colour)
 
 
 def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "float32") -> GraphBatch:
@@ -128,54 +128,37 @@ def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "f
     index = np.asarray(index, dtype=np.int64).reshape(-1)
     if not len(index) or index.min() < 0 or index.max() >= G:
         raise UsageError(f"index: expected at least one graph number from 0 to {G - 1}, got {index.tolist()[:8]}")
-    ptr, entry = _row_entries(quotient.counts.indptr, index)
+    ptr, entry = row_entries(quotient.counts.indptr, index)
     kept_2, state = np.unique(quotient.counts.indices[entry], return_inverse=True)
     count = quotient.counts.data[entry].astype(dtype)[:, None]
 
     A_1, at_own_1, kept_1 = _select(quotient.levels[1], kept_2, dtype)
     A_0, at_own_0, kept_0 = _select(quotient.levels[0], kept_1, dtype)
-    deg_0 = quotient.deg[kept_0].astype(dtype)
-    deg_1 = quotient.levels[0].deg[kept_1].astype(dtype)
-    deg_2 = quotient.levels[1].deg[kept_2].astype(dtype)
+    deg_0 = quotient.levels[0].deg[kept_0].astype(dtype)
+    deg_1 = quotient.levels[1].deg[kept_1].astype(dtype)
     steps = (
-        Step(A_0, A_0.indices[at_own_0], at_own_0, deg_1, deg_0),
-        Step(A_1, A_1.indices[at_own_1], at_own_1, deg_2, deg_1),
+        Step(A_0, A_0.indices[at_own_0], at_own_0, deg_0, A_0.T),
+        Step(A_1, A_1.indices[at_own_1], at_own_1, deg_1, A_1.T),
     )
-    return GraphBatch(quotient.X[kept_0].astype(dtype), steps, _pool(ptr, state, count, len(kept_2)))
-
-
-def _pool(ptr: Array, state: Array, count: Array, n: int) -> Pool:
-    B, E = len(ptr) - 1, len(state)
-    ones, entries = np.ones(E, count.dtype), np.arange(E + 1, dtype=np.int32)
-    gather = scipy.sparse.csr_array((ones, entries[:-1], ptr.astype(np.int32)), shape=(B, E))
-    scatter = scipy.sparse.csc_array((ones, state.astype(np.int32), entries), shape=(n, E))
-    return Pool(ptr, np.repeat(np.arange(B), np.diff(ptr)), state, count, gather, scatter)
+    return GraphBatch(quotient.X[kept_0].astype(dtype), steps, make_pool(ptr, state, count, len(kept_2)))
 
 
 def _select(level: Level, rows: Array, dtype: str) -> tuple[Sparse, Array, Array]:
     """Take rows of a level and drop the columns none of them uses: the matrix, at_own, and the columns kept."""
-    indptr, entry = _row_entries(level.A.indptr, rows)
+    indptr, entry = row_entries(level.A.indptr, rows)
     kept, indices = np.unique(level.A.indices[entry], return_inverse=True)
     data = level.A.data[entry].astype(dtype)
     A = scipy.sparse.csr_array((data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(len(rows), len(kept)))
     return A, level.at_own[rows] - level.A.indptr[rows] + indptr[:-1], kept
 
 
-def _row_entries(indptr: Array, rows: Array) -> tuple[Array, Array]:
-    """Return the offsets of the chosen rows placed one after the other, and the positions of their entries."""
-    start = indptr[rows].astype(np.int64)
-    sizes = indptr[rows + 1] - start
-    ptr = np.concatenate([[0], np.cumsum(sizes)])
-    return ptr, np.arange(ptr[-1]) + np.repeat(start - ptr[:-1], sizes)
-
-
 def _take_level(level: Level, rows: Array) -> Level:
     """Keep the given rows (one representative a colour) and every column."""
-    indptr, entry = _row_entries(level.A.indptr, rows)
+    indptr, entry = row_entries(level.A.indptr, rows)
     A = scipy.sparse.csr_array(
         (level.A.data[entry], level.A.indices[entry], indptr), shape=(len(rows), level.A.shape[1])
     )
-    return Level(A, level.own[rows], level.at_own[rows] - level.A.indptr[rows] + indptr[:-1], level.deg[rows])
+    return Level(A, level.own[rows], level.at_own[rows] - level.A.indptr[rows] + indptr[:-1], level.deg)
 
 
 def _neighbourhoods(A: Sparse, colour: Array, n: int) -> tuple[Sparse, Array, Array]:
@@ -242,8 +225,8 @@ class _EqualNeighbourhoods(NamedTuple):
         indptr = self.S.indptr
         equal = (self.own[i] == self.own[j]) & (indptr[i + 1] - indptr[i] == indptr[j + 1] - indptr[j])
         pairs = np.flatnonzero(equal)
-        ptr, entry_i = _row_entries(indptr, i[pairs])
-        _, entry_j = _row_entries(indptr, j[pairs])
+        ptr, entry_i = row_entries(indptr, i[pairs])
+        _, entry_j = row_entries(indptr, j[pairs])
         differs = (self.S.indices[entry_i] != self.S.indices[entry_j]) | (self.S.data[entry_i] != self.S.data[entry_j])
         total = np.concatenate([[0], np.cumsum(differs)])
         equal[pairs] = total[ptr[1:]] == total[ptr[:-1]]

@@ -96,7 +96,7 @@ def layer_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     batch = example_batch(example_union(rng), dtype)
     step, pool = batch.steps[0], batch.pool
     n_out, n_in = step.A.shape
-    E, B, n = len(pool.state), batch.B, pool.scatter.shape[0]
+    E, B, n = len(pool.state), batch.B, pool.counts.shape[1]
     y = np.arange(B) % 3
     p, q = np.float64(0.375), np.float64(0.75)
 
