@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -17,7 +16,7 @@ from minipinet.errors import DataError
 from minipinet.model import LAYERS, PiNetParams
 from minipinet.optim import AdamState
 from minipinet.settings import Settings
-from minipinet.train import Best, EpochRecord, OnEpoch, TrainState
+from minipinet.train import Best, EpochRecord, TrainState
 
 _T = TypeVar("_T")
 
@@ -95,41 +94,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         return Checkpoint(state, settings, dict(description["extra"]))
 
     return load_described(path, "checkpoint", build)
-
-
-def keep_checkpoints(
-    path: str | os.PathLike[str],
-    settings: Settings,
-    extra: Mapping[str, Any] | None = None,
-    *,
-    seconds: float = 5.0,
-    after_save: OnEpoch | None = None,
-) -> OnEpoch:
-    """Return an `on_epoch` for :func:`minipinet.train.fit` that saves the state now and then.
-
-    Parameters
-    ----------
-    path, settings, extra
-        As in :func:`save_checkpoint`.
-    seconds : float
-        Save when that long has passed since the last time (0: after each epoch), but let saving take no more than
-        about a fiftieth of the time.
-    after_save : callable, optional
-        Called with the state that was saved.
-    """
-    last, pause = time.monotonic(), seconds
-
-    def on_epoch(state: TrainState) -> None:
-        nonlocal last, pause
-        began = time.monotonic()
-        if began - last >= pause:
-            save_checkpoint(path, state, settings, extra)
-            if after_save is not None:
-                after_save(state)
-            last = time.monotonic()
-            pause = max(seconds, 50 * (last - began)) if seconds else 0.0
-
-    return on_epoch
 
 
 def save_described(

@@ -91,7 +91,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked = {
-            **{name: _whole(name, getattr(self, name)) for name in ("epochs", "batch_size", "hidden", "out")},
+            **{name: whole(name, getattr(self, name)) for name in ("epochs", "batch_size", "hidden", "out")},
             "lr": _real("lr", self.lr, lambda x: x > 0, "above 0"),
             "pq": _pq(self.pq),
             "bias": _truth("bias", self.bias),
@@ -102,7 +102,7 @@ class Settings:
             "device": check_device(self.device),
             "merge": _truth("merge", self.merge),
             "validation": _real("validation", self.validation, lambda x: 0 <= x < 1, "in [0, 1)"),
-            "patience": None if self.patience is None else _whole("patience", self.patience),
+            "patience": None if self.patience is None else whole("patience", self.patience),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -136,7 +136,8 @@ class Settings:
         return cls(**values)
 
 
-def _whole(name: str, value: Any, at_least: int = 1) -> int:
+def whole(name: str, value: Any, at_least: int = 1) -> int:
+    """Return `value` as an int of at least `at_least`; anything else is a UsageError that names the argument."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -147,7 +148,7 @@ def _whole(name: str, value: Any, at_least: int = 1) -> int:
 
 
 def _seed(value: Any) -> int:
-    seed = _whole("seed", value, at_least=0)
+    seed = whole("seed", value, at_least=0)
     if seed >= 2**32:
         raise UsageError(f"seed: expected a whole number from 0 to 2**32 - 1, got {value!r}")
     return seed

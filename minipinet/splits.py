@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minipinet.errors import UsageError
+from minipinet.settings import whole
 
 Index = NDArray[np.int64]
 
@@ -39,18 +39,15 @@ def stratified_folds(y: Any, folds: int, seed: int) -> list[tuple[Index, Index]]
     Examples
     --------
     >>> [test.tolist() for _, test in stratified_folds([0, 0, 0, 1, 1, 1], folds=3, seed=0)]
-    [[0, 3], [1, 4], [2, 5]]
+    [[2, 4], [1, 5], [0, 3]]
     """
     classes = np.asarray(y)
     if classes.ndim != 1 or not len(classes):
         raise UsageError(f"y: expected one class a graph, at least one; got shape {classes.shape}")
-    try:
-        folds = operator.index(folds)
-    except TypeError:
-        raise UsageError(f"folds: expected a whole number of at least 2, got {folds!r}") from None
+    folds = whole("folds", folds, at_least=2)
     counts = class_counts(classes)
     smallest = min(counts.values())
-    if not 2 <= folds <= smallest:
+    if folds > smallest:
         allowed = f"from 2 to {smallest}" if smallest >= 2 else "of at least 2, which needs 2 graphs of each class,"
         raise UsageError(f"folds: expected a number {allowed} (graphs by class: {_listed(counts)}), got {folds}")
     from sklearn.model_selection import StratifiedKFold
@@ -77,12 +74,12 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
     Returns
     -------
     train_index, validation_index : int64 arrays, sorted
-        Each has graphs of every class.
+        Each with its share of every class, as far as whole graphs allow.
 
     Raises
     ------
     UsageError
-        When either part would lack a class; gives the counts.
+        When a class has a single graph, or either part has fewer graphs than there are classes; gives the counts.
 
     Examples
     --------
@@ -96,7 +93,7 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
     held = math.ceil(share * len(index))
     if min(counts.values()) < 2 or not len(counts) <= held <= len(index) - len(counts):
         raise UsageError(
-            f"validation: {share:g} of {len(index)} training graphs leaves a part without some class "
+            f"validation: {share:g} of {len(index)} training graphs cannot be held out by class "
             f"(graphs by class: {_listed(counts)}); choose another share, or 0"
         )
     from sklearn.model_selection import train_test_split

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
 from minipinet.errors import DivergedError, UsageError
-from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward, pinet_forward, pq_values
+from minipinet.evaluation import SCORED_AT_ONCE, class_numbers, graph_numbers, make_batches, score_batches
+from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward, pq_values
 from minipinet.optim import AdamState, adam_init, adam_step
 from minipinet.quotient import GraphBatch, Quotient, make_batch
-from minipinet.readout import softmax_cross_entropy_forward
 from minipinet.settings import Settings
-
-#: Graphs scored at a time; a graph's scores do not depend on it.
-SCORED_AT_ONCE = 256
 
 
 class EpochRecord(NamedTuple):
@@ -55,14 +51,11 @@ class TrainState(NamedTuple):
     best: Best | None  #: None unless settings.patience is set
 
 
-class Evaluation(NamedTuple):
-    """Some graphs, each scored once, in the order asked for."""
+class _Validation(NamedTuple):
+    """The held-out graphs, and their batches: made once, scored after each epoch."""
 
-    index: Array  #: (n,) int64, numbers of the graphs
-    logits: Array  #: (n, C)
-    predictions: Array  #: (n,) int64, classes 0 to C - 1
-    loss: float  #: mean cross-entropy in nats
-    accuracy: float  #: share of right predictions
+    index: Array
+    batches: list[GraphBatch]
 
 
 OnEpoch: TypeAlias = Callable[[TrainState], None]
@@ -147,8 +140,8 @@ def fit(
     -----
     One BLAS thread, so that the bits do not depend on how busy or how large the machine is.
     """
-    index, y = _graph_numbers("index", index, quotient), _class_numbers(y, quotient, C)
-    validation = _validation_part(validation_index, quotient, settings)
+    index, y = graph_numbers("index", index, quotient), class_numbers(y, quotient, C)
+    validation = _validation(validation_index, quotient, settings)
     # Overflow is found by looking at the results, and told as a DivergedError.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
         if state is None:
@@ -172,145 +165,50 @@ def chosen_params(state: TrainState) -> tuple[PiNetParams, int]:
     return (state.params, state.epoch) if state.best is None else (state.best.params, state.best.epoch)
 
 
-def evaluate(
-    params: PiNetParams,
-    pq: Array | None,
-    quotient: Quotient,
-    y: Array,
-    index: Array,
-    *,
-    batch_size: int = SCORED_AT_ONCE,
-) -> Evaluation:
-    """Score each of the given graphs once.
-
-    Parameters
-    ----------
-    params : PiNetParams
-        Their dtype is the dtype of the computation.
-    pq : (4, 2) array or None
-        Fixed (p, q) of the layers (``settings.pairs``); None when they are learned.
-    quotient : Quotient
-        G graphs.
-    y : (G,) int array
-        Class of each graph, 0 to C - 1.
-    index : (n,) int array
-        The graphs to score.
-    batch_size : int
-        Graphs at a time; the scores do not depend on it.
-
-    Returns
-    -------
-    Evaluation
-    """
-    index, y = _graph_numbers("index", index, quotient), _class_numbers(y, quotient, params.W_D.shape[1])
-    return _score(params, pq, _batches(quotient, index, batch_size, str(params.W_D.dtype)), y, index)
-
-
-def score(
-    params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
-) -> Array:
-    """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
-    index = _graph_numbers("index", index, quotient)
-    with threadpool_limits(limits=1):
-        return _logits(params, pq, _batches(quotient, index, batch_size, str(params.W_D.dtype)))
-
-
 def _epoch(
-    state: TrainState,
-    quotient: Quotient,
-    y: Array,
-    index: Array,
-    settings: Settings,
-    validation: tuple[Array, list[GraphBatch]] | None,
+    state: TrainState, quotient: Quotient, y: Array, index: Array, settings: Settings, validation: _Validation | None
 ) -> TrainState:
-    began, epoch = time.perf_counter(), state.epoch + 1
+    began, epoch, pairs = time.perf_counter(), state.epoch + 1, settings.pairs
     # A generator of its own: `state` stays what it was.
     rng = copy.deepcopy(state.rng)
     order = index[rng.permutation(len(index))]
-    params, adam, pairs = state.params, state.adam, settings.pairs
-    loss, right = 0.0, 0
+    params, adam, loss, right = state.params, state.adam, 0.0, 0
     for at in range(0, len(order), settings.batch_size):
         chosen = order[at : at + settings.batch_size]
         batch = make_batch(quotient, chosen, settings.dtype)
         minimised, logits, cache = loss_forward(params, batch, y[chosen], pairs, settings.l2)
-        if not math.isfinite(minimised):
-            raise _diverged(epoch, f"the loss became {float(minimised)}", settings)
+        _check_finite("the loss", minimised, epoch, settings)
         # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
         loss -= float(cache.cross_entropy.log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
         right += int(np.count_nonzero(logits.argmax(axis=1) == y[chosen]))
         params, adam = adam_step(params, loss_backward(cache), adam, settings.lr)
     for name, values in params._asdict().items():
-        if values is not None and not np.isfinite(values).all():
-            raise _diverged(epoch, f"{name} is no longer finite", settings)
-    held_out = None
-    if validation is not None:
-        held_out = _score(params, pairs, validation[1], y, validation[0])
-    p, q = (tuple(map(float, column)) for column in np.asarray(pq_values(params, pairs)).T)
-    record = EpochRecord(
-        epoch,
-        loss / len(index),
-        right / len(index),
-        p,
-        q,
-        time.perf_counter() - began,
-        None if held_out is None else held_out.loss,
-        None if held_out is None else held_out.accuracy,
-    )
+        _check_finite(name, 0 if values is None else values, epoch, settings)
     best = state.best
-    if settings.patience is not None and held_out is not None and (best is None or held_out.loss < best.loss):
-        best = Best(epoch, held_out.loss, params)
+    scores: tuple[float | None, float | None] = (None, None)
+    if validation is not None:
+        held_out = score_batches(params, pairs, validation.batches, y, validation.index)
+        _check_finite("the validation loss", held_out.loss, epoch, settings)
+        scores = held_out.loss, held_out.accuracy
+        if settings.patience is not None and (best is None or held_out.loss < best.loss):
+            best = Best(epoch, held_out.loss, params)
+    p, q = (tuple(map(float, column)) for column in pq_values(params, pairs).T)
+    seconds = time.perf_counter() - began
+    record = EpochRecord(epoch, loss / len(index), right / len(index), p, q, seconds, *scores)
     return TrainState(params, adam, epoch, rng, (*state.history, record), best)
 
 
-def _diverged(epoch: int, what: str, settings: Settings) -> DivergedError:
-    return DivergedError(f"training diverged in epoch {epoch}: {what}; try a smaller lr (it is {settings.lr:g})")
+def _check_finite(what: str, values: Any, epoch: int, settings: Settings) -> None:
+    if not np.isfinite(values).all():
+        raise DivergedError(
+            f"training diverged in epoch {epoch}: {what} is no longer finite; try an lr below {settings.lr:g}"
+        )
 
 
-def _batches(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> list[GraphBatch]:
-    return [make_batch(quotient, index[at : at + batch_size], dtype) for at in range(0, len(index), batch_size)]
-
-
-def _logits(params: PiNetParams, pq: Array | None, batches: list[GraphBatch]) -> Array:
-    return np.concatenate([pinet_forward(params, batch, pq)[0] for batch in batches])
-
-
-def _score(params: PiNetParams, pq: Array | None, batches: list[GraphBatch], y: Array, index: Array) -> Evaluation:
-    with threadpool_limits(limits=1):
-        logits = _logits(params, pq, batches)
-    predictions = logits.argmax(axis=1)
-    loss, _ = softmax_cross_entropy_forward(logits, y[index])
-    return Evaluation(index, logits, predictions, float(loss), float(np.mean(predictions == y[index])))
-
-
-def _validation_part(
-    index: Array | None, quotient: Quotient, settings: Settings
-) -> tuple[Array, list[GraphBatch]] | None:
-    """Return the held-out graphs and their batches, which are built once and scored after each epoch."""
+def _validation(index: Array | None, quotient: Quotient, settings: Settings) -> _Validation | None:
     if index is None:
         if settings.patience is not None:
             raise UsageError("validation_index: early stopping (patience) needs graphs to validate on, got None")
         return None
-    index = _graph_numbers("validation_index", index, quotient)
-    return index, _batches(quotient, index, SCORED_AT_ONCE, settings.dtype)
-
-
-def _graph_numbers(name: str, index: Array, quotient: Quotient) -> Array:
-    G = quotient.counts.shape[0]
-    numbers = np.asarray(index)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
-        raise UsageError(f"{name}: expected at least one graph number, in one row; got {index!r:.80}")
-    if numbers.min() < 0 or numbers.max() >= G:
-        raise UsageError(f"{name}: expected numbers from 0 to {G - 1}, got {numbers.min()} to {numbers.max()}")
-    return numbers.astype(np.int64)
-
-
-def _class_numbers(y: Array, quotient: Quotient, C: int) -> Array:
-    G = quotient.counts.shape[0]
-    classes = np.asarray(y)
-    if classes.shape != (G,) or classes.dtype.kind not in "iu":
-        raise UsageError(
-            f"y: expected {G} whole numbers, one a graph; got shape {classes.shape}, dtype {classes.dtype}"
-        )
-    if G and (classes.min() < 0 or classes.max() >= C):
-        raise UsageError(f"y: expected classes 0 to {C - 1}, got {classes.min()} to {classes.max()}")
-    return classes.astype(np.int64)
+    index = graph_numbers("validation_index", index, quotient)
+    return _Validation(index, make_batches(quotient, index, SCORED_AT_ONCE, settings.dtype))

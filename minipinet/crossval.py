@@ -1,0 +1,227 @@
+"""K-fold cross-validation: each graph is tested once, by a model that never saw it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.datasets.dataset import Dataset, refit_encoder
+from minipinet.errors import DivergedError, Notice, UsageError
+from minipinet.evaluation import evaluate
+from minipinet.metrics import report
+from minipinet.predictor import PiNet
+from minipinet.quotient import refine
+from minipinet.rundir import open_run, write_results
+from minipinet.runs import CHECKPOINT_SECONDS, describe_data, make_part, split_training, train_part
+from minipinet.settings import Settings, whole
+from minipinet.splits import fold_seed, stratified_folds
+from minipinet.train import EpochRecord, TrainState
+
+
+class FoldResult(NamedTuple):
+    """One fold: who was in which part, and how the model did on the test part."""
+
+    fold: int  #: from 0
+    train_index: Array
+    validation_index: Array | None  #: held out of the training part; None without early stopping or validation
+    test_index: Array
+    predictions: Array  #: (n_test,) classes 0 to C - 1, in the order of test_index
+    accuracy: float  #: on the test part
+    loss: float  #: on the test part, mean cross-entropy in nats
+    epoch: int  #: the epoch whose weights were tested: chosen without a look at the test part
+    p: tuple[float, ...]  #: at that epoch, in the order A0, A1, X0, X1
+    q: tuple[float, ...]
+    seconds: float  #: of training
+    history: tuple[EpochRecord, ...]
+    model: PiNet
+
+
+class CrossValidation(NamedTuple):
+    """The folds, in order, and what they come to."""
+
+    settings: Settings
+    folds: tuple[FoldResult, ...]
+    summary: dict[str, Any]
+
+
+def cross_validate(
+    dataset: Dataset,
+    settings: Settings,
+    folds: int = 10,
+    *,
+    jobs: int = 1,
+    run_dir: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    on_fold: Callable[[FoldResult], None] | None = None,
+    on_epoch: Callable[[int, TrainState], None] | None = None,
+) -> CrossValidation:
+    """Train and test once for each fold.
+
+    Node labels that no training graph of a fold holds have no feature column in that fold: its training features are
+    what they would be without the test graphs.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    settings : Settings
+        `seed` decides the folds (see :func:`minipinet.splits.stratified_folds`) and, with the fold's number, the
+        fold's own seed. `validation` holds out a part of each training part.
+    folds : int
+        From 2 to the number of graphs in the smallest class.
+    jobs : int
+        Processes, at least 1. The numbers do not depend on it, to the last bit.
+    run_dir : path, optional
+        Folder for ``run.json`` and, fold by fold, checkpoint, model and log. A killed run goes on from there:
+        finished folds are kept, a broken-off one continues with the same bits.
+    resume, overwrite : bool
+        What to do with a run that is in the folder already; with neither, it is refused.
+    checkpoint_seconds : float
+        Least time between two checkpoints of a fold; 0 saves after each epoch.
+    on_fold : callable, optional
+        Called in this process with each FoldResult as it comes; with several jobs in any order.
+    on_epoch : callable, optional
+        Called with (fold, state) after each epoch; only with ``jobs=1``.
+
+    Returns
+    -------
+    CrossValidation
+
+    Raises
+    ------
+    UsageError
+        For folds the data cannot give, and a run folder that cannot be used.
+    DivergedError
+        Naming fold and epoch.
+
+    Examples
+    --------
+    >>> from minipinet.datasets import isomorphism_dataset
+    >>> graphs = isomorphism_dataset(0, N=8, C=2, graphs_per_class=4, p=0.4)
+    >>> result = cross_validate(graphs, Settings(epochs=1, hidden=4, out=2), folds=2)
+    >>> len(result.folds), result.summary["majority_rate"]
+    (2, 0.5)
+    """
+    jobs = whole("jobs", jobs)
+    if jobs > 1 and on_epoch is not None:
+        raise UsageError("on_epoch: expected None with several jobs; on_fold is called with any number")
+    own_settings, splits = [], []
+    for fold, (train, test) in enumerate(stratified_folds(dataset.labels, folds, settings.seed)):
+        own_settings.append(replace(settings, seed=fold_seed(settings.seed, fold)))
+        splits.append({**split_training(dataset, train, own_settings[fold]), "test": test})
+    asked = {
+        "kind": "cross-validation",
+        "settings": settings.to_json(),
+        "data": describe_data(dataset),
+        "folds": len(splits),
+        "splits": splits,
+    }
+    with open_run(run_dir, asked, resume=resume, overwrite=overwrite) as folder:
+        tasks = []
+        for fold, (own, split) in enumerate(zip(own_settings, splits, strict=True)):
+            fold_dir = None if folder is None else folder / f"fold-{fold:02d}"
+            tasks.append((fold, dataset, own, split, fold_dir, checkpoint_seconds, os.getpid(), on_epoch))
+        results = []
+        for result in _results(tasks, jobs):
+            results.append(result)
+            if on_fold is not None:
+                on_fold(result)
+        results.sort(key=lambda result: result.fold)
+        summary = _summary(dataset, results)
+        if folder is not None:
+            write_results(folder, {"summary": summary, "folds": [_figures(result) for result in results]})
+    return CrossValidation(settings, tuple(results), summary)
+
+
+def _results(tasks: list[tuple[Any, ...]], jobs: int) -> Iterator[FoldResult]:
+    if jobs == 1:
+        return (_run_fold(*task) for task in tasks)
+    from joblib import Parallel, delayed
+
+    # Arrays go to the processes as they are: no files, and the same memory layout as with one job.
+    parallel = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
+    results: Iterator[FoldResult] = parallel(delayed(_run_fold)(*task) for task in tasks)
+    return results
+
+
+def _run_fold(
+    fold: int,
+    dataset: Dataset,
+    settings: Settings,
+    split: dict[str, Array],
+    folder: Path | None,
+    checkpoint_seconds: float,
+    owner: int,
+    on_epoch: Callable[[int, TrainState], None] | None,
+) -> FoldResult:
+    """Train and test one fold, for the process `owner`: this one or its parent."""
+
+    def after_epoch(state: TrainState) -> None:
+        if owner not in (os.getpid(), os.getppid()):
+            raise SystemExit(f"fold {fold}: the process that asked for it has gone")
+        if on_epoch is not None:
+            on_epoch(fold, state)
+
+    with warnings.catch_warnings():
+        # Labels that only the other parts have are what a fold is about; they need no notice.
+        warnings.simplefilter("ignore", Notice)
+        encoded = refit_encoder(dataset, split["train"])
+    quotient = refine(encoded.graphs, settings.merge)
+    part = make_part(encoded, quotient, settings, split, fold=fold)
+    try:
+        model, state, epoch = train_part(part, folder, checkpoint_seconds, after_epoch)
+    except DivergedError as error:
+        raise DivergedError(f"fold {fold}: {error}") from None
+    tested = evaluate(model.params, settings.pairs, quotient, dataset.y, split["test"])
+    record = state.history[epoch - 1]
+    return FoldResult(
+        fold,
+        split["train"],
+        split.get("validation"),
+        split["test"],
+        tested.predictions,
+        tested.accuracy,
+        tested.loss,
+        epoch,
+        record.p,
+        record.q,
+        sum(record.seconds for record in state.history),
+        state.history,
+        model,
+    )
+
+
+def _figures(result: FoldResult) -> dict[str, Any]:
+    """Return what the run's record keeps of a fold; its graphs stand under `splits`, its epochs in the log."""
+    kept = ("fold", "accuracy", "loss", "epoch", "p", "q", "seconds", "predictions")
+    return {name: getattr(result, name) for name in kept}
+
+
+def _summary(dataset: Dataset, folds: list[FoldResult]) -> dict[str, Any]:
+    """Return the figures of all folds together, as JSON values."""
+    accuracies = [fold.accuracy for fold in folds]
+    predictions = np.empty(len(dataset), np.int64)
+    for fold in folds:
+        predictions[fold.test_index] = fold.predictions
+    pooled = report(dataset.y, predictions, dataset.num_classes)
+    return {
+        "graphs": len(dataset),
+        "folds": len(folds),
+        "accuracy_mean": float(np.mean(accuracies)),
+        "accuracy_sd": float(np.std(accuracies, ddof=1)),
+        "majority_rate": pooled.majority_rate,
+        "balanced_accuracy": pooled.balanced_accuracy,
+        "classes": list(dataset.classes),
+        "confusion_matrix": pooled.confusion_matrix.tolist(),
+        "p": np.mean([fold.p for fold in folds], axis=0).tolist(),
+        "q": np.mean([fold.q for fold in folds], axis=0).tolist(),
+        "seconds": sum(fold.seconds for fold in folds),
+    }

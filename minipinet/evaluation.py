@@ -1,0 +1,114 @@
+"""Scoring graphs with given weights: each once, and to the same bits in whatever company."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from minipinet._array import Array
+from minipinet.errors import UsageError
+from minipinet.model import PiNetParams, pinet_forward
+from minipinet.quotient import GraphBatch, Quotient, make_batch
+from minipinet.readout import softmax_cross_entropy_forward
+
+#: Graphs scored at a time; a graph's scores do not depend on it.
+SCORED_AT_ONCE = 256
+
+
+class Evaluation(NamedTuple):
+    """Some graphs, each scored once, in the order asked for."""
+
+    index: Array  #: (n,) int64, numbers of the graphs
+    logits: Array  #: (n, C)
+    predictions: Array  #: (n,) int64, classes 0 to C - 1
+    loss: float  #: mean cross-entropy in nats
+    accuracy: float  #: share of right predictions
+
+
+def evaluate(
+    params: PiNetParams,
+    pq: Array | None,
+    quotient: Quotient,
+    y: Array,
+    index: Array,
+    *,
+    batch_size: int = SCORED_AT_ONCE,
+) -> Evaluation:
+    """Score each of the given graphs once.
+
+    Parameters
+    ----------
+    params : PiNetParams
+        Their dtype is the dtype of the computation.
+    pq : (4, 2) array or None
+        Fixed (p, q) of the layers (``settings.pairs``); None when they are learned.
+    quotient : Quotient
+        G graphs.
+    y : (G,) int array
+        Class of each graph, 0 to C - 1.
+    index : (n,) int array
+        The graphs to score.
+    batch_size : int
+        Graphs at a time; the scores do not depend on it.
+
+    Returns
+    -------
+    Evaluation
+    """
+    index, y = graph_numbers("index", index, quotient), class_numbers(y, quotient, params.W_D.shape[1])
+    with threadpool_limits(limits=1):
+        return score_batches(params, pq, make_batches(quotient, index, batch_size, str(params.W_D.dtype)), y, index)
+
+
+def score(
+    params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
+) -> Array:
+    """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
+    index = graph_numbers("index", index, quotient)
+    with threadpool_limits(limits=1):
+        return _logits(params, pq, make_batches(quotient, index, batch_size, str(params.W_D.dtype)))
+
+
+def make_batches(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> list[GraphBatch]:
+    """Cut graphs into batches, in order, the last one as short as need be."""
+    return [make_batch(quotient, index[at : at + batch_size], dtype) for at in range(0, len(index), batch_size)]
+
+
+def score_batches(
+    params: PiNetParams, pq: Array | None, batches: list[GraphBatch], y: Array, index: Array
+) -> Evaluation:
+    """Score batches made of the graphs `index`; for callers that hold the number of BLAS threads at one."""
+    logits = _logits(params, pq, batches)
+    predictions = logits.argmax(axis=1)
+    loss, _ = softmax_cross_entropy_forward(logits, y[index])
+    return Evaluation(index, logits, predictions, float(loss), float(np.mean(predictions == y[index])))
+
+
+def graph_numbers(name: str, index: Array, quotient: Quotient) -> Array:
+    """Return `index` as int64, a copy; a UsageError if these are no numbers of graphs, or none at all."""
+    G = quotient.counts.shape[0]
+    numbers = np.asarray(index)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
+        raise UsageError(f"{name}: expected at least one graph number, in one row; got {numbers!r:.80}")
+    if numbers.min() < 0 or numbers.max() >= G:
+        raise UsageError(f"{name}: expected numbers from 0 to {G - 1}, got {numbers.min()} to {numbers.max()}")
+    return numbers.astype(np.int64)
+
+
+def class_numbers(y: Array, quotient: Quotient, C: int) -> Array:
+    """Return `y` as int64, a copy; a UsageError if it is not one class from 0 to C - 1 for each graph."""
+    G = quotient.counts.shape[0]
+    classes = np.asarray(y)
+    if classes.shape != (G,) or classes.dtype.kind not in "iu":
+        raise UsageError(
+            f"y: expected {G} whole numbers, one a graph; got shape {classes.shape}, dtype {classes.dtype}"
+        )
+    if G and (classes.min() < 0 or classes.max() >= C):
+        raise UsageError(f"y: expected classes 0 to {C - 1}, got {classes.min()} to {classes.max()}")
+    return classes.astype(np.int64)
+
+
+def _logits(params: PiNetParams, pq: Array | None, batches: list[GraphBatch]) -> Array:
+    return np.concatenate([pinet_forward(params, batch, pq)[0] for batch in batches])

@@ -1,0 +1,83 @@
+"""Figures of merit: accuracy is never reported without what guessing the largest class would give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.errors import UsageError
+
+
+class Report(NamedTuple):
+    """How predictions agree with the truth."""
+
+    accuracy: float  #: share of right predictions
+    balanced_accuracy: float  #: mean over the classes that occur of the share found of each
+    majority_rate: float  #: accuracy of always answering the largest class
+    confusion_matrix: Array  #: (C, C) int64; row: true class, column: predicted class
+
+
+def report(y: Array, predictions: Array, C: int) -> Report:
+    """Compare predicted classes with true ones.
+
+    Parameters
+    ----------
+    y, predictions : (n,) int arrays
+        Classes 0 to C - 1.
+    C : int
+        Number of classes.
+
+    Examples
+    --------
+    >>> report(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 2).balanced_accuracy
+    0.8333333333333333
+    """
+    from sklearn.metrics import confusion_matrix
+
+    matrix = confusion_matrix(y, predictions, labels=range(C)).astype(np.int64)
+    counts, right = matrix.sum(axis=1), np.diagonal(matrix)
+    occurs = counts > 0
+    return Report(
+        float(right.sum() / counts.sum()),
+        float(np.mean(right[occurs] / counts[occurs])),
+        float(counts.max() / counts.sum()),
+        matrix,
+    )
+
+
+def summarise_repeats(accuracies: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Summarise cross-validations repeated with other seeds, keeping the two kinds of spread apart.
+
+    Parameters
+    ----------
+    accuracies : (R, K) nested sequence
+        Accuracy of each fold of each repeat, in [0, 1].
+
+    Returns
+    -------
+    dict
+        ``mean``; ``sd_folds``, the standard deviation over the folds of one repeat, root mean square over repeats
+        (how much a single fold varies); ``sd_repeats``, that of the repeats' means (how much the result varies with
+        the seed), None for one repeat.
+
+    Raises
+    ------
+    UsageError
+        Unless there are at least one repeat and two folds.
+
+    Examples
+    --------
+    >>> summarise_repeats([[0.8, 0.9], [0.7, 1.0]])["mean"]
+    0.85
+    """
+    table = np.asarray(accuracies, dtype=np.float64)
+    if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
+        raise UsageError(f"accuracies: expected repeats by folds, at least 1 by 2, got shape {table.shape}")
+    return {
+        "mean": float(table.mean()),
+        "sd_folds": float(np.sqrt(table.var(axis=1, ddof=1).mean())),
+        "sd_repeats": float(table.mean(axis=1).std(ddof=1)) if len(table) > 1 else None,
+    }

@@ -1,0 +1,210 @@
+"""One training run, from a data set to a model, with a folder to go on from if it is stopped."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.checkpoint import load_checkpoint, save_checkpoint
+from minipinet.datasets.dataset import Dataset
+from minipinet.datasets.encoder import FeatureEncoder
+from minipinet.errors import UsageError
+from minipinet.predictor import PiNet
+from minipinet.quotient import Quotient, refine
+from minipinet.rundir import CHECKPOINT, MODEL, open_run, write_log, write_results
+from minipinet.settings import Settings
+from minipinet.splits import hold_out
+from minipinet.train import OnEpoch, TrainState, chosen_params, fit
+
+#: At most one checkpoint in this time, and one at the end.
+CHECKPOINT_SECONDS = 5.0
+
+
+class Part(NamedTuple):
+    """Everything one training needs."""
+
+    quotient: Quotient
+    y: Array
+    classes: tuple[Any, ...]
+    encoder: FeatureEncoder
+    settings: Settings
+    train_index: Array
+    validation_index: Array | None
+    about: dict[str, Any]  #: what a checkpoint must agree with besides the settings: JSON values
+
+
+class Trained(NamedTuple):
+    """What training gave."""
+
+    model: PiNet
+    state: TrainState
+    epoch: int  #: the epoch whose weights the model has
+
+
+def train_pinet(
+    dataset: Dataset,
+    settings: Settings,
+    *,
+    run_dir: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    on_epoch: OnEpoch | None = None,
+) -> Trained:
+    """Train one model on a data set (less the validation part that `settings` may ask for).
+
+    Parameters
+    ----------
+    dataset : Dataset
+    settings : Settings
+    run_dir : path, optional
+        Folder for ``run.json``, the checkpoint, the model and the log; a killed run goes on from there.
+    resume, overwrite : bool
+        What to do with a run that is in the folder already; with neither, it is refused.
+    checkpoint_seconds : float
+        Least time between two checkpoints; 0 saves after each epoch.
+    on_epoch : callable, optional
+        Called with the state after each epoch.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    DivergedError
+        When a NaN or an infinity appears.
+    UsageError
+        For a run folder that cannot be used, and a validation part that cannot be had.
+
+    Examples
+    --------
+    >>> from minipinet.datasets import isomorphism_dataset
+    >>> graphs = isomorphism_dataset(0, N=8, C=2, graphs_per_class=3, p=0.4)
+    >>> train_pinet(graphs, Settings(epochs=2, hidden=4, out=2)).epoch
+    2
+    """
+    split = split_training(dataset, np.arange(len(dataset)), settings)
+    part = make_part(dataset, refine(dataset.graphs, settings.merge), settings, split)
+    asked = {"kind": "train", "settings": settings.to_json(), "data": describe_data(dataset), "split": split}
+    with open_run(run_dir, asked, resume=resume, overwrite=overwrite) as folder:
+        trained = train_part(part, folder, checkpoint_seconds, on_epoch)
+        if folder is not None:
+            write_results(folder, {"epoch": trained.epoch, "last_epoch": trained.state.history[-1]})
+    return trained
+
+
+def make_part(dataset: Dataset, quotient: Quotient, settings: Settings, split: dict[str, Array], **about: Any) -> Part:
+    """Put together what one training needs; `about` tells it from the other trainings of the run."""
+    return Part(
+        quotient,
+        dataset.y,
+        dataset.classes,
+        dataset.encoder,
+        settings,
+        split["train"],
+        split.get("validation"),
+        {"data": dataset.digest, **about},
+    )
+
+
+def split_training(dataset: Dataset, index: Array, settings: Settings) -> dict[str, Array]:
+    """Return ``{"train": ..., "validation": ...}``, the second only if `settings` hold some of `index` out."""
+    if settings.validation == 0:
+        return {"train": index}
+    train, validation = hold_out(dataset.labels, index, settings.validation, settings.seed)
+    return {"train": train, "validation": validation}
+
+
+def describe_data(dataset: Dataset) -> dict[str, Any]:
+    """Return what a run's record says of its data."""
+    return {
+        "name": dataset.name,
+        "graphs": len(dataset),
+        "classes": dataset.classes,
+        "digest": dataset.digest,
+        "encoder": dataset.encoder.to_json(),
+    }
+
+
+def train_part(
+    part: Part, folder: Path | None = None, seconds: float = CHECKPOINT_SECONDS, on_epoch: OnEpoch | None = None
+) -> Trained:
+    """Train, going on from the checkpoint in `folder` if there is one, and leave checkpoint, log and model there.
+
+    New, broken-off and finished trainings take one path: of a finished one nothing is left to do.
+    """
+    if folder is None:
+        return _trained(part, _fit(part, None, on_epoch))
+    folder.mkdir(exist_ok=True)
+    found = _state_in(folder / CHECKPOINT, part)
+
+    def save(state: TrainState) -> None:
+        save_checkpoint(folder / CHECKPOINT, state, part.settings, part.about)
+        write_log(folder, state)
+
+    state = _fit(part, found, _both(now_and_then(save, seconds), on_epoch))
+    trained = _trained(part, state)
+    if state is not found or not (folder / MODEL).exists():
+        save(state)
+        trained.model.save(folder / MODEL)
+    return trained
+
+
+def now_and_then(save: OnEpoch, seconds: float) -> OnEpoch:
+    """Return an `on_epoch` that calls `save` when `seconds` have passed since the last time, or always if 0.
+
+    A slow disk lengthens the time, so that saving takes no more than about a fiftieth of it.
+    """
+    last, pause = time.monotonic(), seconds
+
+    def on_epoch(state: TrainState) -> None:
+        nonlocal last, pause
+        began = time.monotonic()
+        if began - last >= pause:
+            save(state)
+            last = time.monotonic()
+            pause = seconds and max(seconds, 50 * (last - began))
+
+    return on_epoch
+
+
+def _both(first: OnEpoch, second: OnEpoch | None) -> OnEpoch:
+    def on_epoch(state: TrainState) -> None:
+        first(state)
+        if second is not None:
+            second(state)
+
+    return on_epoch
+
+
+def _fit(part: Part, state: TrainState | None, on_epoch: OnEpoch | None) -> TrainState:
+    return fit(
+        part.quotient,
+        part.y,
+        part.train_index,
+        part.settings,
+        C=len(part.classes),
+        state=state,
+        validation_index=part.validation_index,
+        on_epoch=on_epoch,
+    )
+
+
+def _trained(part: Part, state: TrainState) -> Trained:
+    params, epoch = chosen_params(state)
+    return Trained(PiNet(params, part.settings, part.classes, part.encoder), state, epoch)
+
+
+def _state_in(path: Path, part: Part) -> TrainState | None:
+    if not path.exists():
+        return None
+    checkpoint = load_checkpoint(path)
+    if (checkpoint.settings, checkpoint.extra) != (part.settings, part.about):
+        raise UsageError(f"{path}: is the checkpoint of another run; name another folder or overwrite the run")
+    return checkpoint.state
