@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = [ROOT / "scripts" / name for name in ("setup.sh", "train", "test")] + [ROOT / ".ci" / "run"]
 
-# Answers as Python does to what setup.sh asks and writes each request to calls.log; `-m venv` copies it into place.
+# Answers as Python does to what setup.sh asks, and writes each request to calls.log; "venv" copies it into place.
 # A file "break" beside the log holds the request that is to fail; the lock is left to the true Python.
 FAKE_PYTHON = r"""
 case "$*" in

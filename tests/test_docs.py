@@ -1,0 +1,104 @@
+"""The pages for people: their Python runs, their commands parse, their links and paths lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+NO_FENCES = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(path: Path) -> str:
+    """Return a path as it is shown in the name of a test."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(text: str, *languages: str) -> str:
+    """Return the text with every line blank that is not inside a fence of these languages: line numbers stay."""
+    kept, inside, fenced = [], False, False
+    for line in text.splitlines():
+        fence = line.startswith("```")
+        kept.append(line if inside and not fence else "")
+        if fence:
+            inside = not fenced and line.removeprefix("```").strip() in languages
+            fenced = not fenced
+    assert not fenced, "a fence is left open"
+    return "\n".join(kept) + "\n"
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ +(.*)$", NO_FENCES.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_and_the_notation_are_among_the_pages() -> None:
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/notation.md"} <= set(map(name_of, PAGES))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python stands in ```python fences as a session with >>>, whose shown output must be what comes out."""
+    code = blocks(page.read_text(encoding="utf-8"), "python", "py", "pycon")
+    examples = doctest.DocTestParser().get_doctest(code, {}, name_of(page), str(page), 0)
+    shown = [line for line in code.splitlines() if line.strip()]
+    assert not shown or examples.examples, "a ```python fence without >>> is never run"
+    monkeypatch.chdir(tmp_path)
+    report: list[str] = []
+    outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=report.append)
+    assert not outcome.failed, "".join(report)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_commands_of_a_page_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands stand in ```bash fences; minipinet's own are parsed, and scripts must exist."""
+    from minipinet.cli import build_parser
+
+    for line in blocks(page.read_text(encoding="utf-8"), "bash", "sh", "console").replace("\\\n", " ").splitlines():
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        if words and words[0].startswith(("scripts/", ".ci/")):
+            assert (ROOT / words[0]).is_file(), line
+        if words[:1] == ["scripts/train"]:
+            words = ["minipinet", "train", *words[1:]]
+        if words[:1] == ["minipinet"]:
+            build_parser().parse_args(words[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = NO_FENCES.sub("", page.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", text):
+        target, _, anchor = "".join(link).partition("#")
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        path = page.parent / target if target else page
+        assert path.exists(), f"no {target}"
+        assert not anchor or anchor in anchors(path.read_text(encoding="utf-8")), f"no heading #{anchor} in {path}"
+
+
+def test_the_readmes_table_names_what_is_there_and_all_of_it() -> None:
+    rows = re.findall(r"^\| (`[^|]*) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    named = {path.rstrip("/") for row in rows for path in re.findall(r"`([^`]+)`", row)}
+    assert named
+    assert not {path for path in named if not (ROOT / path).exists()}
+    parts = [*(ROOT / "minipinet").iterdir(), *(ROOT / "scripts").iterdir(), *(ROOT / "docs").iterdir()]
+    parts = [part for part in parts if not part.name.startswith(("_", ".")) and part.suffix not in (".typed", ".svg")]
+    assert not {name_of(part) for part in parts} - named, "the table of what is where in README.md lacks these"
+
+
+def test_an_example_that_is_wrong_is_found() -> None:
+    code = blocks("text\n```python\n>>> 1 + 1\n3\n```\n```text\n>>> 1 / 0\n```\n", "python")
+    examples = doctest.DocTestParser().get_doctest(code, {}, "page", None, 0)
+    assert [(example.lineno, example.want) for example in examples.examples] == [(2, "3\n")]
+    assert doctest.DocTestRunner().run(examples, out=lambda _: None).failed == 1
+
+
+def test_anchors_are_githubs() -> None:
+    assert anchors("# What is *where*?\n```\n# not one\n```\n## The q/p-term") == {"what-is-where", "the-qp-term"}
