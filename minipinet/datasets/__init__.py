@@ -4,6 +4,7 @@ from minipinet.datasets.catalogue import available
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs, index_classes, refit_encoder
 from minipinet.datasets.download import cache_dir
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
+from minipinet.datasets.isomorphism import isomorphism_dataset
 from minipinet.datasets.load import load_dataset
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "dataset_from_graphs",
     "fit_encoder",
     "index_classes",
+    "isomorphism_dataset",
     "load_dataset",
     "refit_encoder",
 ]

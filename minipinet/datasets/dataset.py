@@ -50,7 +50,7 @@ class Dataset:
     >>> ds
     Dataset(MUTAG: 188 graphs, 2 classes (-1: 63, 1: 125), 7 features from labels)
     >>> ds[0].N, len(ds[:10]), ds[[3, -1]].labels.tolist()
-    (17, 10, [-1, -1])
+    (17, 10, [1, -1])
     """
 
     name: str
