@@ -17,7 +17,7 @@ SCRIPTS = [ROOT / "scripts" / name for name in ("setup.sh", "train", "test")] + 
 # A file "break" beside the log holds the request that is to fail; the lock is left to the true Python.
 FAKE_PYTHON = r"""
 case "$*" in
-    *sys.version_info*) exit $old ;;
+    *sys.version_info*) exec "$true_python" -c "import sys; sys.version_info = $version; $2" ;;
     *"import ensurepip, venv"*) exit $bare ;;
     *fcntl*) exec "$true_python" "$@" ;;
     -V) echo Python 3.11.0; exit ;;
@@ -41,7 +41,8 @@ esac
 def put_python(folder: Path, name: str, *, old: bool = False, bare: bool = False) -> None:
     """Write a stand-in for Python called `name`, perhaps too `old`, or `bare` of the venv module."""
     folder.mkdir(exist_ok=True)
-    facts = f"tools='{folder}' true_python='{sys.executable}' old={int(old)} bare={int(bare)}"
+    version = (3, 10, 19) if old else (3, 11, 0)
+    facts = f"tools='{folder}' true_python='{sys.executable}' version='{version}' bare={int(bare)}"
     (folder / name).write_text(f"#!/bin/bash\n{facts}\n{FAKE_PYTHON}")
     (folder / name).chmod(0o755)
 
@@ -87,11 +88,7 @@ class Project:
         lines = log.read_text().splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
         return [
-            f"pip {line.split()[-1]}"
-            if " pip " in line
-            else "venv"
-            if " venv " in line
-            else line.removeprefix("-m ")
+            f"pip {line.split()[-1]}" if " pip " in line else "venv" if " venv " in line else line.removeprefix("-m ")
             for line in lines
         ]
 
@@ -167,12 +164,21 @@ def test_tests_run_in_the_project_and_training_where_the_user_is(project: Projec
 
 
 def test_an_extra_is_added_to_what_is_there_and_nothing_is_installed_twice(project: Project) -> None:
+    (project.root / "scripts" / "lint").write_text('#!/bin/bash\nsource "${0%/*}/setup.sh"; set_up lint\n')
+    (project.root / "scripts" / "lint").chmod(0o755)
     for script, expected in [
-        ("train", ["venv", "pip ."]),
-        ("test", ["pip .[test]", "pytest"]),
+        ("test", ["venv", "pip .[test]", "pytest"]),
         ("train", []),
+        ("lint", ["pip .[lint]"]),
         ("test", ["pytest"]),
+        ("lint", []),
     ]:
+        project.run(script)
+        assert project.calls() == expected
+
+
+def test_an_extra_is_added_after_training(project: Project) -> None:
+    for script, expected in [("train", ["venv", "pip ."]), ("test", ["pip .[test]", "pytest"]), ("train", [])]:
         project.run(script)
         assert project.calls() == expected
 
