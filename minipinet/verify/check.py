@@ -10,6 +10,7 @@ import numpy as np
 
 from minipinet.errors import UsageError
 from minipinet.verify.derivatives import (
+    REDRAWS,
     Derivative,
     direction_derivative,
     entry_derivative,
@@ -92,8 +93,8 @@ def check_pair(
     >>> check_pair(square_forward, lambda dout, x: x * dout, {"x": np.ones(2)}, rng=np.random.default_rng(0)).ok
     False
     """
-    if method not in TOLERANCE:
-        raise UsageError(f"method: expected one of {', '.join(TOLERANCE)}, got {method!r}")
+    if method not in REDRAWS:
+        raise UsageError(f"method: expected one of {', '.join(REDRAWS)}, got {method!r}")
     name = name or getattr(forward, "__name__", "pair").removesuffix("_forward")
     tolerance = TOLERANCE[method] if tolerance is None else tolerance
     point = probe(name, forward, backward, inputs, rng)

@@ -61,7 +61,8 @@ def probe(
         return forward(**with_leaves(dict(inputs), (v if v is None else next(filled) for _, v in input_leaves(inputs))))
 
     given = [_copy(v) for v in x]
-    (out, cache), (out_again, cache_again) = run(given), run(given)
+    # Separate copies: what the backward may spoil in one call's cache is compared with the other's.
+    (out, cache), (out_again, cache_again) = run(given), run([_copy(v) for v in x])
     _require_unchanged(f"{name}: forward changed its argument", names, x, given)
     _require_repeatable(name, "forward", {"out": out, "cache": cache}, {"out": out_again, "cache": cache_again})
     at_x = _evaluation(out, cache)
@@ -69,7 +70,6 @@ def probe(
         _require_float64(f"{name}: forward's {path}", leaf)
 
     dout = [np.float64(1) * rng.standard_normal(np.shape(v)) for v in at_x.out]  # a scalar stays a scalar
-    # The second call of the forward is the one used: what the backward may spoil is then compared with the first.
     cotangent = with_leaves(out, iter([_copy(v) for v in dout]))
     first, second = backward(cotangent, cache_again), backward(cotangent, cache_again)
     _require_unchanged(f"{name}: backward changed", *_named(cotangent, "dout"), dout)

@@ -60,13 +60,15 @@ def verify_all(
     Raises
     ------
     UsageError
-        For an unknown name or dtype.
+        For an unknown name or dtype, or a negative seed.
 
     Examples
     --------
     >>> [(row.method, row.ok) for row in verify_all(["pool"], seed=1)]
     [('central', True), ('complex', True)]
     """
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"seed: expected an integer of at least 0, got {seed!r}")
     if dtype not in ("float64", "float32"):
         raise UsageError(f"dtype: expected float64 or float32, got {dtype!r}")
     known = _project_pairs(model, "float64", seed)
