@@ -18,7 +18,7 @@ class Adjacency(NamedTuple):
     Attributes
     ----------
     A : csr_array of shape (N, N), float64
-        Canonical CSR: sorted, no duplicates, no stored zeros, every entry above 0.
+        Canonical CSR: sorted, no duplicates, no stored zeros, every entry above 0; int32 indices where they fit.
     repeats : int
         Entries that fell on a place already taken.
     reweighted : int
@@ -69,10 +69,10 @@ def build_adjacency(
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    rows, cols = np.asarray(rows, dtype=np.int64), np.asarray(cols, dtype=np.int64)
     weights = np.asarray(weights, dtype=np.float64)
     present = weights != 0
-    rows, cols, weights = rows[present], cols[present], weights[present]
+    dtype = index_dtype(max(N, weights.size))
+    rows, cols, weights = np.asarray(rows, dtype)[present], np.asarray(cols, dtype)[present], weights[present]
     A = coo_array((weights, (rows, cols)), shape=(N, N)).tocsr()  # adds up repeats
     A.sum_duplicates()
     repeats = int(weights.size - A.nnz)
@@ -84,10 +84,16 @@ def build_adjacency(
     if not directed:
         given, A = A, A.maximum(A.T.tocsr())
         one_way = int((given != A).nnz)
-    infinite = np.flatnonzero(~np.isfinite(A.sum(axis=1)))
+    with np.errstate(over="ignore"):
+        infinite = np.flatnonzero(np.isinf(A.sum(axis=1)))
     if infinite.size:
         raise DataError(f"weights: those of node {infinite[0]} add up to more than float64 can hold")
     return Adjacency(A, repeats, reweighted, one_way)
+
+
+def index_dtype(largest: int) -> type[np.int32 | np.int64]:
+    """Return the type of the indices of a sparse matrix that count up to `largest`."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
 def arcs_of(A: Any, name: str = "A") -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, get_index_dtype
+from scipy.sparse import csr_array
 
-from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency
+from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency, index_dtype
 from minipinet.errors import DataError, Notice, UsageError
 
 
@@ -293,5 +293,5 @@ def _offsets(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
 def _csr(data: NDArray[np.float64], cols: NDArray[np.integer[Any]], row_nnz: NDArray[np.integer[Any]]) -> csr_array:
     """Return the square CSR matrix with these entries, row by row; int32 indices where they fit."""
     N = row_nnz.size
-    dtype = get_index_dtype(maxval=max(N, data.size))
+    dtype = index_dtype(max(N, data.size))
     return csr_array((data, cols.astype(dtype), _offsets(row_nnz).astype(dtype)), shape=(N, N))
