@@ -1,0 +1,68 @@
+"""What several sub-commands share: options, loading a model and its data, printing JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minipinet.errors import UsageError
+
+if TYPE_CHECKING:
+    from minipinet.datasets import Dataset
+    from minipinet.predictor import PiNet
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the positional argument MODEL."""
+    parser.add_argument("model", metavar="MODEL", help="a model.safetensors that train wrote, or the folder it is in")
+
+
+def add_data_dir_option(parser: argparse._ActionsContainer) -> None:
+    """Add ``--data-dir``."""
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder of TU folders and zips to take named data sets from; nothing is downloaded then",
+    )
+
+
+def add_json_option(parser: argparse._ActionsContainer) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print one strict JSON document instead of tables")
+
+
+def load_model(path: str) -> PiNet:
+    """Load a model, or the one in a folder.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file.
+    DataError
+        If it is no model.
+    """
+    from minipinet.predictor import PiNet
+    from minipinet.rundir import MODEL
+
+    file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        folds = sorted(file.parent.glob("fold-*/" + MODEL))
+        hint = f"; a cross-validation keeps one model a fold, such as {folds[0]}" if folds else ""
+        raise UsageError(f"MODEL: there is no file {file}{hint}")
+    return PiNet.load(file)
+
+
+def load_for_model(model: PiNet, name_or_path: str, data_dir: str | None) -> Dataset:
+    """Load a data set with the feature columns of a model."""
+    from minipinet.datasets import load_dataset
+
+    return load_dataset(name_or_path, data_dir=data_dir, encoder=model.encoder)
+
+
+def print_json(value: Any) -> None:
+    """Print one strict JSON document: no NaN (null stands for it), ASCII only, so that any terminal can carry it."""
+    from minipinet._files import to_plain
+
+    print(json.dumps(to_plain(value), allow_nan=False, indent=2))

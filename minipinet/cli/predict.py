@@ -1,0 +1,78 @@
+"""``minipinet predict``: label new graphs with a saved model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from minipinet.cli import common
+from minipinet.cli.tables import number, table
+from minipinet.errors import UsageError
+
+if TYPE_CHECKING:
+    from minipinet.predictor import PiNet
+
+DESCRIPTION = """\
+Label graphs with a saved model; the answers are the class names of the data the model was trained on.
+
+DATA is a TU data set (a name, a folder or a zip; the labels of its graphs are not looked at) or a file NAME.json
+with one networkx graph in node-link form, or a list of them, as networkx.node_link_data writes them. In a node-link
+graph each node carries its atom type under the key "label" (see --node-label) and its numbers under the keys that
+--node-attributes lists, as far as the model was trained on them.
+
+An atom type that the model never saw is no error: such a node's features are zero, so that it takes part through
+its edges alone, and a note on standard error names the type."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add ``predict`` to the commands."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "predict", help="label new graphs with a saved model", description=DESCRIPTION
+    )
+    common.add_model_argument(parser)
+    parser.add_argument("data", metavar="DATA", help="a TU data set, or a .json file of node-link graphs")
+    common.add_data_dir_option(parser)
+    parser.add_argument("--node-label", metavar="KEY", help='node-link graphs: key of the atom type (default "label")')
+    parser.add_argument(
+        "--node-attributes", metavar="KEY,...", help="node-link graphs: keys of the numbers, joined in this order"
+    )
+    common.add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, _: list[str]) -> None:
+    """Print one row a graph: its number from 0, its class, and how probable the model holds that class to be."""
+    model = common.load_model(args.model)
+    probabilities = _probabilities(model, args)
+    labels = [model.classes[k] for k in probabilities.argmax(axis=1)]
+    if args.json:
+        common.print_json(
+            {
+                "model": args.model,
+                "data": args.data,
+                "classes": model.classes,
+                "labels": labels,
+                "probabilities": probabilities,
+            }
+        )
+        return
+    certain = probabilities.max(axis=1)
+    rows = [[g, label, number(float(p))] for g, (label, p) in enumerate(zip(labels, certain, strict=True))]
+    print(table(["graph", "class", "probability"], rows))
+
+
+def _probabilities(model: PiNet, args: argparse.Namespace) -> Any:
+    conversion = {}
+    if args.node_label is not None:
+        conversion["node_label"] = args.node_label
+    if args.node_attributes is not None:
+        conversion["node_attributes"] = args.node_attributes.split(",")
+    if args.data.endswith(".json"):
+        from minipinet.node_link import read_node_link
+
+        return model.probabilities(read_node_link(args.data), **conversion)
+    if conversion:
+        raise UsageError(
+            "--node-label, --node-attributes: expected a file NAME.json with them, a TU set has its own keys"
+        )
+    return model.probabilities(common.load_for_model(model, args.data, args.data_dir))

@@ -1,0 +1,157 @@
+"""``minipinet train``: cross-validate on a data set, or train one model on all of it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minipinet.cli import common
+from minipinet.cli.progress import progress
+from minipinet.cli.train_options import add_options, settings_of
+from minipinet.errors import UsageError
+
+if TYPE_CHECKING:
+    from minipinet.crossval import FoldResult
+    from minipinet.datasets import Dataset
+    from minipinet.settings import Settings
+    from minipinet.train import TrainState
+
+DESCRIPTION = """\
+Train on a data set and report how well the model labels graphs it has not seen.
+
+Without options: ten-fold cross-validation on MUTAG (part of the package) with the paper's hyper-parameters. Each graph
+is tested once, by a model that never saw it. The run folder keeps run.json (settings, seed, folds, versions, data
+checksum, results) and for each fold the model, a checkpoint and a log of its epochs.
+
+--folds 0 tests nothing: it trains one model on all graphs and saves DIR/model.safetensors, the one to use with
+`minipinet predict`."""
+
+EPILOG = """\
+examples:
+  minipinet train
+  minipinet train --dataset PTC_MR --epochs 100 --validation 0.1 --patience 20
+  minipinet train --folds 0 --run-dir runs/final && minipinet predict runs/final new_graphs.json
+  minipinet train --pq 1,0            the plain adjacency matrix in all four layers
+  minipinet train --pq 0,1:0,1:1,0:1,0    one pair for each of the layers A0, A1, X0, X1"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add ``train`` to the commands."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "train", help="cross-validate, or train a model", description=DESCRIPTION, epilog=EPILOG
+    )
+    add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, arguments: list[str]) -> None:
+    """Train, and print what came out."""
+    from minipinet.datasets import load_dataset
+    from minipinet.settings import whole
+
+    settings = settings_of(args)
+    if args.folds < 0 or args.folds == 1:
+        raise UsageError(f"folds: expected 2 or more, or 0 for one model on all graphs; got {args.folds}")
+    if args.jobs is not None:
+        whole("jobs", args.jobs)
+    if (args.resume or args.overwrite) and args.run_dir is None:
+        raise UsageError("--resume and --overwrite: expected --run-dir DIR with them, to know which run is meant")
+    dataset = load_dataset(args.dataset, data_dir=args.data_dir, features=args.features, progress=not args.quiet)
+    with _run_folder(args.run_dir, dataset.name) as folder:
+        try:
+            text = (_cross_validate if args.folds else _train)(args, dataset, settings, folder)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"go on with: {_resume_command(arguments, args.run_dir, folder)}") from None
+    if args.json:
+        from minipinet._files import read_json
+
+        common.print_json({"run_dir": folder, **read_json(folder / "run.json")})
+    else:
+        print(f"{dataset!r}\n\n{text}\n\nsaved in {folder}")
+
+
+def _cross_validate(args: argparse.Namespace, dataset: Dataset, settings: Settings, folder: Path) -> str:
+    from joblib import cpu_count
+
+    from minipinet.cli.report import cross_validation_text
+    from minipinet.crossval import cross_validate
+
+    jobs = args.jobs or min(cpu_count(), args.folds)
+    finished = 0
+    with progress(args.folds * settings.epochs, "epoch", quiet=args.quiet) as show:
+
+        def on_epoch(fold: int, state: TrainState) -> None:
+            show(fold * settings.epochs + state.epoch, f"fold {fold}, loss {state.history[-1].loss:.3f}")
+
+        def on_fold(fold: FoldResult) -> None:
+            nonlocal finished
+            finished += 1
+            show(finished * settings.epochs, f"fold {fold.fold}, accuracy {fold.accuracy:.3f}")
+
+        result = cross_validate(
+            dataset,
+            settings,
+            args.folds,
+            jobs=jobs,
+            run_dir=folder,
+            resume=args.resume,
+            overwrite=args.overwrite,
+            on_fold=on_fold,
+            on_epoch=on_epoch if jobs == 1 else None,
+        )
+    return cross_validation_text(result)
+
+
+def _train(args: argparse.Namespace, dataset: Dataset, settings: Settings, folder: Path) -> str:
+    from minipinet.cli.report import training_text
+    from minipinet.runs import train_pinet
+
+    with progress(settings.epochs, "epoch", quiet=args.quiet) as show:
+        trained = train_pinet(
+            dataset,
+            settings,
+            run_dir=folder,
+            resume=args.resume,
+            overwrite=args.overwrite,
+            on_epoch=lambda state: show(state.epoch, f"loss {state.history[-1].loss:.3f}"),
+        )
+    return training_text(trained, dataset)
+
+
+@contextlib.contextmanager
+def _run_folder(asked: str | None, name: str) -> Any:
+    """Give the folder asked for, or a new one, which goes again if nothing is begun in it."""
+    if asked is not None:
+        yield Path(asked)
+        return
+    folder = _new_folder(Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    try:
+        yield folder
+    finally:
+        with contextlib.suppress(OSError):  # it is not empty
+            folder.rmdir()
+
+
+def _new_folder(wanted: Path) -> Path:
+    """Make the folder `wanted`, or with a number after its name when another run has just made that one."""
+    number = 1
+    while True:
+        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
+
+
+def _resume_command(arguments: list[str], run_dir: str | None, folder: Path) -> str:
+    """Return the command that goes on with a run that was begun with these arguments."""
+    kept = [word for word in arguments if word not in ("--resume", "--overwrite")]
+    where = [] if run_dir is not None else ["--run-dir", os.fspath(folder)]
+    return shlex.join(["minipinet", *kept, *where, "--resume"])
