@@ -86,11 +86,10 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
 def test_the_readmes_table_names_what_is_there_and_all_of_it() -> None:
     rows = re.findall(r"^\| (`[^|]*) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
     named = {path.rstrip("/") for row in rows for path in re.findall(r"`([^`]+)`", row)}
-    assert named
-    assert not {path for path in named if not (ROOT / path).exists()}
+    assert {path for path in named if not (ROOT / path).exists()} == set()
     parts = [*(ROOT / "minipinet").iterdir(), *(ROOT / "scripts").iterdir(), *(ROOT / "docs").iterdir()]
     parts = [part for part in parts if not part.name.startswith(("_", ".")) and part.suffix not in (".typed", ".svg")]
-    assert not {name_of(part) for part in parts} - named, "the table of what is where in README.md lacks these"
+    assert named >= {name_of(part) for part in parts}
 
 
 def test_an_example_that_is_wrong_is_found() -> None:
