@@ -103,7 +103,7 @@ class FeatureEncoder(NamedTuple):
         notices = []
         first = 0
         for vocabulary, column in zip(self.vocabularies, columns, strict=True):
-            known, place = _look_up(np.array(vocabulary), column)
+            known, place = _look_up(as_values(vocabulary, "vocabularies"), column)
             X[np.flatnonzero(known), first + place[known]] = 1.0
             first += len(vocabulary)
             if not known.all():
@@ -130,9 +130,11 @@ class FeatureEncoder(NamedTuple):
         try:
             vocabularies = tuple(tuple(vocabulary) for vocabulary in record["vocabularies"])
             encoder = cls(record["kind"], vocabularies, int(record["num_attributes"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"encoder: expected kind, vocabularies and num_attributes ({error!r})") from error
-        check_kind(encoder.kind)
+            check_kind(encoder.kind)
+            for vocabulary in vocabularies:
+                as_values(vocabulary, "vocabularies")
+        except (KeyError, TypeError, ValueError) as error:  # a UsageError is a ValueError
+            raise DataError(f"encoder: expected kind, vocabularies and num_attributes ({error})") from error
         return encoder
 
 
@@ -160,7 +162,7 @@ def fit_encoder(kind: str, node_labels: Any, attributes: Any, deg: Any) -> Featu
 
 def check_kind(kind: str) -> None:
     """Refuse a kind of features that does not exist."""
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise UsageError(f"features: expected one of {', '.join(map(repr, KINDS))}, got {kind!r}")
 
 
@@ -188,11 +190,11 @@ def _attribute_columns(kind: str, attributes: Any, N: int) -> NDArray[np.float64
 
 
 def _look_up(vocabulary: NDArray[Any], column: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Return which values of `column` the sorted `vocabulary` holds, and where."""
-    nothing = np.zeros(column.size, dtype=np.intp)
+    """Return which values of `column` are in `vocabulary`, and where there."""
     if not vocabulary.size or (vocabulary.dtype.kind == "U") != (column.dtype.kind == "U"):
-        return nothing.astype(np.bool_), nothing
-    place = np.minimum(np.searchsorted(vocabulary, column), vocabulary.size - 1)
+        return np.zeros(column.size, dtype=np.bool_), np.zeros(column.size, dtype=np.intp)
+    order = np.argsort(vocabulary)
+    place = order[np.minimum(np.searchsorted(vocabulary, column, sorter=order), vocabulary.size - 1)]
     return vocabulary[place] == column, place
 
 
