@@ -7,13 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from minipinet._array import Array, xp_of
-from minipinet.attention import (
-    ColumnSoftmaxCache,
-    PoolCache,
-    column_softmax_backward,
-    column_softmax_forward,
-    pool_backward,
-    pool_forward,
+from minipinet.attention_readout import (
+    AttentionReadoutCache,
+    attention_readout_backward,
+    attention_readout_forward,
 )
 from minipinet.initializers import draw_kernel
 from minipinet.propagation import (
@@ -26,9 +23,6 @@ from minipinet.propagation import (
 from minipinet.quotient import GraphBatch
 from minipinet.readout import (
     CrossEntropyCache,
-    DenseCache,
-    dense_backward,
-    dense_forward,
     softmax_cross_entropy_backward,
     softmax_cross_entropy_forward,
 )
@@ -63,13 +57,11 @@ class PiNetCache(NamedTuple):
     A0: MessagePassingCache
     relu_A0: Array
     A1: MessagePassingCache
-    softmax: ColumnSoftmaxCache
     X0: MessagePassingCache
     relu_X0: Array
     X1: MessagePassingCache
     relu_X1: Array
-    pool: PoolCache
-    dense: DenseCache
+    readout: AttentionReadoutCache
     p: Array  #: (4,)
     q: Array  #: (4,)
     learned: bool
@@ -168,18 +160,17 @@ def pinet_forward(params: PiNetParams, batch: GraphBatch, pq: Array | None = Non
     H_A0, cache_A0 = message_passing_forward(X, params.W_A0, params.b_A0, p[0], q[0], first)
     R_A0, relu_A0 = relu_forward(H_A0)
     H_A1, cache_A1 = message_passing_forward(R_A0, params.W_A1, params.b_A1, p[1], q[1], second)
-    Z_A, cache_softmax = column_softmax_forward(H_A1, pool)
 
     H_X0, cache_X0 = message_passing_forward(X, params.W_X0, params.b_X0, p[2], q[2], first)
     R_X0, relu_X0 = relu_forward(H_X0)
     H_X1, cache_X1 = message_passing_forward(R_X0, params.W_X1, params.b_X1, p[3], q[3], second)
     Z_X, relu_X1 = relu_forward(H_X1)
 
-    P, cache_pool = pool_forward(Z_A, Z_X, pool)
-    logits, cache_dense = dense_forward(P.reshape(len(P), -1), params.W_D, params.b_D)
+    # Z_A = softmax(H_A1) over the nodes of each graph, P_g = Z_A,g^T Z_X,g, logits = vec(P_g) W_D (+ b_D)
+    logits, cache_readout = attention_readout_forward(H_A1, Z_X, params.W_D, params.b_D, pool)
     return logits, PiNetCache(
-        cache_A0, relu_A0, cache_A1, cache_softmax, cache_X0, relu_X0, cache_X1, relu_X1,
-        cache_pool, cache_dense, p, q, params.p_raw is not None,
+        cache_A0, relu_A0, cache_A1, cache_X0, relu_X0, cache_X1, relu_X1, cache_readout,
+        p, q, params.p_raw is not None,
     )  # fmt: skip
 
 
@@ -197,11 +188,8 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetGrads:
         None where a parameter is absent.
     """
     xp = xp_of(dlogits)
-    # logits = dense(vec(P))
-    dP, dW_D, db_D = dense_backward(dlogits, cache.dense)
-    # P = pool(Z_A, Z_X)
-    F_A, F_X = cache.pool.Z_A.shape[1], cache.pool.Y.shape[1]
-    dZ_A, dZ_X = pool_backward(dP.reshape(-1, F_A, F_X), cache.pool)
+    # logits = attention_readout(H_A1, Z_X)
+    dH_A1, dZ_X, dW_D, db_D = attention_readout_backward(dlogits, cache.readout)
 
     # Z_X = relu(message_passing(relu(message_passing(X))))
     dH_X1 = relu_backward(dZ_X, cache.relu_X1)
@@ -209,8 +197,7 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetGrads:
     dH_X0 = relu_backward(dR_X0, cache.relu_X0)
     dX_X, dW_X0, db_X0, dp_X0, dq_X0 = message_passing_backward(dH_X0, cache.X0)
 
-    # Z_A = column_softmax(message_passing(relu(message_passing(X))))
-    dH_A1 = column_softmax_backward(dZ_A, cache.softmax)
+    # H_A1 = message_passing(relu(message_passing(X)))
     dR_A0, dW_A1, db_A1, dp_A1, dq_A1 = message_passing_backward(dH_A1, cache.A1)
     dH_A0 = relu_backward(dR_A0, cache.relu_A0)
     dX_A, dW_A0, db_A0, dp_A0, dq_A0 = message_passing_backward(dH_A0, cache.A0)

@@ -8,13 +8,14 @@ the rows its graphs need. With ``merge=False`` every node is its own colour, whi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from minipinet._array import Array, Sparse
+from minipinet.colours import EqualNeighbourhoods, EqualRows, group, hash_neighbourhoods, hash_rows
 from minipinet.errors import UsageError
 from minipinet.graphs import DisjointUnion
 from minipinet.pool import Pool, make_pool, row_entries
@@ -84,7 +85,7 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     A, X, ptr = graphs
     deg = np.asarray(A.sum(axis=1)).ravel()
     if merge:
-        first, colour, content = _group(_hash_rows(X, deg), _EqualRows(np.column_stack([X, deg])))
+        first, colour, content = group(hash_rows(X, deg), EqualRows(np.column_stack([X, deg])))
     else:
         first = colour = np.arange(len(X))
         content = np.zeros(len(X), np.uint64)
@@ -94,7 +95,7 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
         deg_c = deg[first]
         S, own, at_own = _neighbourhoods(A, colour, len(first))
         if merge:
-            first, colour, content = _group(_hash_neighbourhoods(S, own, content), _EqualNeighbourhoods(S, own))
+            first, colour, content = group(hash_neighbourhoods(S, own, content), EqualNeighbourhoods(S, own))
         levels.append(_take_level(Level(S, own, at_own, deg_c), first))
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
@@ -124,32 +125,103 @@ def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "f
     -----
     Time and memory grow with the batch, not with the data set.
     """
+    return next(make_batches(quotient, index, max(1, len(index)), dtype))
+
+
+def make_batches(
+    quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str = "float32"
+) -> Iterator[GraphBatch]:
+    """Cut `index` into batches of `batch_size` graphs, the last one maybe shorter, and build one after the other.
+
+    Same arguments, errors and result as `make_batch` on each piece, at a fraction of the calls: many batches are
+    selected together, as many as hold `TOGETHER` entries.
+    """
     G = quotient.counts.shape[0]
     index = np.asarray(index, dtype=np.int64).reshape(-1)
     if not len(index) or index.min() < 0 or index.max() >= G:
         raise UsageError(f"index: expected at least one graph number from 0 to {G - 1}, got {index.tolist()[:8]}")
+    entries = np.cumsum(np.diff(quotient.counts.indptr)[index])
+    at = 0
+    while at < len(index):
+        taken = entries[at - 1] if at else 0
+        room = int(np.searchsorted(entries, taken + TOGETHER, side="right")) - at
+        end = at + max(1, room // batch_size) * batch_size
+        yield from _build(quotient, index[at:end], batch_size, dtype)
+        at = end
+
+
+#: Pool entries selected together by `make_batches`: enough to hide the calls, few enough to stay in cache and memory.
+TOGETHER = 100_000
+
+
+class _Rows(NamedTuple):
+    """Rows selected for several batches, one batch after the other, and the numbers of the states they select."""
+
+    indptr: Array
+    indices: Array  #: counted from the batch's first column
+    data: Array
+    at_own: Array
+    kept: Array  #: numbers of the columns' states
+    cut: Array  #: (batches + 1,) where each batch's columns start in `kept`
+
+
+def _build(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> Iterator[GraphBatch]:
+    batches = -(-len(index) // batch_size)
+    cut = np.minimum(np.arange(batches + 1) * batch_size, len(index))
     ptr, entry = row_entries(quotient.counts.indptr, index)
-    kept_2, state = np.unique(quotient.counts.indices[entry], return_inverse=True)
+    states, state, cut_2 = _relabel(quotient.counts.indices[entry], ptr[cut], quotient.counts.shape[1])
     count = quotient.counts.data[entry].astype(dtype)[:, None]
+    second = _select(quotient.levels[1], states, cut_2, dtype)
+    first = _select(quotient.levels[0], second.kept, second.cut, dtype)
+    deg_0 = quotient.levels[0].deg[first.kept].astype(dtype)
+    deg_1 = quotient.levels[1].deg[second.kept].astype(dtype)
+    X = quotient.X[first.kept].astype(dtype)
+    for b in range(batches):
+        steps = _step(first, second.cut, deg_0, b), _step(second, cut_2, deg_1, b)
+        e = slice(ptr[cut[b]], ptr[cut[b + 1]])
+        pool = make_pool(ptr[cut[b] : cut[b + 1] + 1] - e.start, state[e], count[e], int(cut_2[b + 1] - cut_2[b]))
+        yield GraphBatch(X[first.cut[b] : first.cut[b + 1]], steps, pool)
 
-    A_1, at_own_1, kept_1 = _select(quotient.levels[1], kept_2, dtype)
-    A_0, at_own_0, kept_0 = _select(quotient.levels[0], kept_1, dtype)
-    deg_0 = quotient.levels[0].deg[kept_0].astype(dtype)
-    deg_1 = quotient.levels[1].deg[kept_1].astype(dtype)
-    steps = (
-        Step(A_0, A_0.indices[at_own_0], at_own_0, deg_0, A_0.T),
-        Step(A_1, A_1.indices[at_own_1], at_own_1, deg_1, A_1.T),
-    )
-    return GraphBatch(quotient.X[kept_0].astype(dtype), steps, make_pool(ptr, state, count, len(kept_2)))
 
-
-def _select(level: Level, rows: Array, dtype: str) -> tuple[Sparse, Array, Array]:
-    """Take rows of a level and drop the columns none of them uses: the matrix, at_own, and the columns kept."""
+def _select(level: Level, rows: Array, cut: Array, dtype: str) -> _Rows:
+    """Take the rows of a level that each batch needs; `cut` tells where a batch's rows start."""
     indptr, entry = row_entries(level.A.indptr, rows)
-    kept, indices = np.unique(level.A.indices[entry], return_inverse=True)
-    data = level.A.data[entry].astype(dtype)
-    A = scipy.sparse.csr_array((data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(len(rows), len(kept)))
-    return A, level.at_own[rows] - level.A.indptr[rows] + indptr[:-1], kept
+    kept, indices, kept_cut = _relabel(level.A.indices[entry], indptr[cut], level.A.shape[1])
+    at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
+    return _Rows(indptr, indices, level.A.data[entry].astype(dtype), at_own, kept, kept_cut)
+
+
+def _step(rows: _Rows, row_cut: Array, deg: Array, b: int) -> Step:
+    """Cut batch b's matrix out of the selected rows."""
+    first, last = row_cut[b], row_cut[b + 1]
+    e = slice(rows.indptr[first], rows.indptr[last])
+    c = slice(rows.cut[b], rows.cut[b + 1])
+    indptr = (rows.indptr[first : last + 1] - e.start).astype(np.int32)
+    shape = int(last - first), int(c.stop - c.start)
+    A = scipy.sparse.csr_array((rows.data[e], rows.indices[e], indptr), shape=shape)
+    at_own = rows.at_own[first:last] - e.start
+    return Step(A, A.indices[at_own], at_own, deg[c], A.T)
+
+
+def _relabel(numbers: Array, cut: Array, n: int) -> tuple[Array, Array, Array]:
+    """Number the distinct values of each batch's stretch of `numbers` (all below n) from 0, in rising order.
+
+    Returns the distinct values, batch after batch; each number's place in its batch (int32); where batches start.
+    """
+    batches = len(cut) - 1
+    batch = np.repeat(np.arange(batches), np.diff(cut))
+    keys = numbers + batch * n
+    if batches * n > 32 * len(keys):
+        # A table of all possible keys would cost more than sorting: the time must not grow with the data set.
+        kept, place = np.unique(keys, return_inverse=True)
+    else:
+        table = np.zeros(batches * n, np.int64)
+        table[keys] = 1
+        kept = np.flatnonzero(table)
+        table[kept] = np.arange(len(kept))
+        place = table[keys]
+    starts = np.searchsorted(kept, np.arange(batches + 1) * n)
+    return kept % n, (place - starts[batch]).astype(np.int32), starts
 
 
 def _take_level(level: Level, rows: Array) -> Level:
@@ -175,79 +247,3 @@ def _neighbourhoods(A: Sparse, colour: Array, n: int) -> tuple[Sparse, Array, Ar
     S.sum_duplicates()
     at_own = np.flatnonzero(S.indices == np.repeat(colour, np.diff(S.indptr)))
     return S, colour, at_own
-
-
-def _mix(h: Array) -> Array:
-    """Scramble 64-bit words (the finaliser of SplitMix64, Steele, Lea and Flood 2014)."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
-
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _bits(x: Array) -> Array:
-    """Return the bits of float64 numbers, equal for equal numbers (0.0 and -0.0)."""
-    return (np.asarray(x, np.float64) + 0.0).view(np.uint64)
-
-
-def _hash_rows(X: Array, deg: Array) -> Array:
-    h = _mix(_bits(deg) + _GOLDEN)
-    for column in X.T:
-        h = _mix(h * _GOLDEN + _bits(column))
-    return h
-
-
-def _hash_neighbourhoods(S: Sparse, own: Array, content: Array) -> Array:
-    """Hash (own colour, multiset of (colour, weight)) from the colours' own hashes, in an order-free sum."""
-    entry = _mix(content[S.indices] + _GOLDEN * _mix(_bits(S.data)))
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entry)])
-    return _mix(_mix(content[own]) * _GOLDEN + total[S.indptr[1:]] - total[S.indptr[:-1]])
-
-
-class _EqualRows(NamedTuple):
-    """Tells which rows i and j of a table are equal."""
-
-    table: Array
-
-    def __call__(self, i: Array, j: Array) -> Array:
-        return (self.table[i] == self.table[j]).all(axis=1)
-
-
-class _EqualNeighbourhoods(NamedTuple):
-    """Tells which nodes i and j have the same own colour and the same weight to every colour."""
-
-    S: Sparse
-    own: Array
-
-    def __call__(self, i: Array, j: Array) -> Array:
-        indptr = self.S.indptr
-        equal = (self.own[i] == self.own[j]) & (indptr[i + 1] - indptr[i] == indptr[j + 1] - indptr[j])
-        pairs = np.flatnonzero(equal)
-        ptr, entry_i = row_entries(indptr, i[pairs])
-        _, entry_j = row_entries(indptr, j[pairs])
-        differs = (self.S.indices[entry_i] != self.S.indices[entry_j]) | (self.S.data[entry_i] != self.S.data[entry_j])
-        total = np.concatenate([[0], np.cumsum(differs)])
-        equal[pairs] = total[ptr[1:]] == total[ptr[:-1]]
-        return equal
-
-
-def _group(h: Array, equal: _EqualRows | _EqualNeighbourhoods) -> tuple[Array, Array, Array]:
-    """Group nodes by hash, then part those whose content differs from their group's first node.
-
-    Returns the first node of each colour, the colour of each node, and the hash of each colour.
-    """
-    colour = np.empty(len(h), np.int64)
-    first, content = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
-    left, n = np.arange(len(h)), 0
-    while len(left):
-        values, at, group = np.unique(h[left], return_index=True, return_inverse=True)
-        representative = left[at]
-        same = equal(left, representative[group])
-        colour[left[same]] = n + group[same]
-        first.append(representative)
-        content.append(values)
-        n += len(values)
-        left = left[~same]
-    return np.concatenate(first), colour, np.concatenate(content)
