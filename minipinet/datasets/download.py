@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import sys
 import time
@@ -25,17 +24,27 @@ TOTAL_S = 1800.0
 
 
 def cache_dir() -> Path:
-    """Return the folder for downloaded zips: MINIPINET_CACHE, or the user's cache folder on this system."""
+    """Return the folder for downloaded zips: MINIPINET_CACHE, or one in the user's cache folder on this system.
+
+    Raises
+    ------
+    UsageError
+        If neither is known.
+    """
     chosen = os.environ.get("MINIPINET_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
+        return Path(chosen)
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise UsageError("MINIPINET_CACHE: expected a folder for downloads, since this user has no home") from error
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "minipinet" / "cache"
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "minipinet" / "cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "minipinet"
+        return home / "Library" / "Caches" / "minipinet"
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # The XDG specification: a relative path there is to be ignored.
-    return (base if base.is_absolute() else Path.home() / ".cache") / "minipinet"
+    return (base if base.is_absolute() else home / ".cache") / "minipinet"
 
 
 def download_url(name: str, base_url: str | None = None) -> str:
@@ -127,6 +136,7 @@ def fetch(
         If there is no answer, an error status, too little, too much, or it takes too long.
     """
     # Here, since a set that is at hand should not wait for what only a download needs.
+    from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
@@ -138,19 +148,23 @@ def fetch(
         with urlopen(Request(url, headers={"User-Agent": "minipinet"}), timeout=stall_s) as response:
             told = response.headers.get("Content-Length")
             expected = int(told) if told else None
+            if expected is not None and expected > max_bytes:
+                raise ValueError(f"expected at most {max_bytes} bytes, got {expected}")
             name = url.rpartition("/")[2]
             with tqdm(total=expected, unit="B", unit_scale=True, desc=name, disable=None if progress else True) as bar:
                 # read1 returns after each piece that arrives; read would wait for a full one.
-                while len(content) <= max_bytes and (piece := response.read1(2**16)):
+                while piece := response.read1(2**16):
                     content += piece
                     bar.update(len(piece))
+                    if len(content) > max_bytes:
+                        raise ValueError(f"expected at most {max_bytes} bytes, got more")
                     if time.monotonic() > deadline:
                         raise TimeoutError(f"not done within {total_s:g} seconds")
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except (OSError, HTTPException, ValueError) as error:
+        if isinstance(error, HTTPError):
+            error.close()  # it is also the open response
         reason = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
-        raise DownloadError(f"{url}: cannot be fetched: {reason}") from error
-    if len(content) > max_bytes:
-        raise DownloadError(f"{url}: expected at most {max_bytes} bytes, got more")
+        raise DownloadError(f"{url}: cannot be fetched: {' '.join(str(reason).split())}") from error
     if expected is not None and len(content) != expected:
         raise DownloadError(f"{url}: the connection ended after {len(content)} of {expected} bytes; try again")
     return bytes(content)

@@ -95,7 +95,7 @@ def _find(
     """Find and parse the data set."""
     if not isinstance(name_or_path, str | os.PathLike) or not str(name_or_path):
         raise UsageError(f"name_or_path: expected a data set's name or path, got {name_or_path!r:.80}")
-    path = Path(name_or_path).expanduser()
+    path = Path(name_or_path)
     name = str(name_or_path)
     if _is_data(path, name):
         return parse_tu(read_files(path))
@@ -103,7 +103,7 @@ def _find(
         raise UsageError(f"{path}: no such folder or zip")
     folder = data_dir or os.environ.get("MINIPINET_DATA")
     if folder:
-        found = _in_folder(name, Path(folder).expanduser(), "data_dir" if data_dir else "MINIPINET_DATA")
+        found = _in_folder(name, Path(folder), "data_dir" if data_dir else "MINIPINET_DATA")
         if isinstance(found, Path):
             content = _parse(read_files(found), name)
             difference = _difference(content, name)
