@@ -44,7 +44,7 @@ set_up() {
     exec 9>>"$root/.venv.lock"
     "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)' || fail "cannot lock $root/.venv.lock"
     if ! is_set_up; then
-        printf 'minipinet: setting up %s with %s (once, a minute or so) ... ' "$venv" "$("$python" -V)" >&2
+        printf 'minipinet: setting up %s (once, a minute or so) ... ' "$venv" >&2
         # Ours without its stamp is one that was interrupted: start afresh. One made by hand is kept and used.
         if [[ ! -x $venv/bin/python ]] || { [[ ! -e $stamp ]] && grep -q '^prompt = .*minipinet' "$venv/pyvenv.cfg" 2>/dev/null; }; then
             "$python" -m venv --clear --prompt minipinet "$venv" || fail "python -m venv failed, see above"
@@ -53,7 +53,7 @@ set_up() {
         rm -f -- "$stamp"
         (cd -- "$root" && "$venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check \
             --editable ".${1:+[$1]}") || fail "pip could not install the project, see above; run again to start afresh"
-        printf '%s\n' "$others" "$key base" "$key $extra" >"$stamp"
+        printf '%s\n' "$others" "$key base" "$key $extra" | sort -u >"$stamp"
         printf 'done in %d s\n' "$((SECONDS - started))" >&2
     fi
     exec 9>&-

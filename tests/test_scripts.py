@@ -20,7 +20,6 @@ case "$*" in
     *sys.version_info*) exec "$true_python" -c "import sys; sys.version_info = $version; $2" ;;
     *"import ensurepip, venv"*) exit $bare ;;
     *fcntl*) exec "$true_python" "$@" ;;
-    -V) echo Python 3.11.0; exit ;;
 esac
 echo "$*" >>"$tools/calls.log"
 if [[ -e $tools/break && "$*" == *"$(cat "$tools/break")"* ]]; then exit 1; fi
