@@ -113,7 +113,7 @@ def isomorphic(A: Adjacency, B: Adjacency) -> bool:
         return False  # the exact search is slow only where refinement sees nothing
     import networkx as nx
 
-    return bool(nx.vf2pp_isisomorphic(nx.from_numpy_array(A), nx.from_numpy_array(B)))
+    return bool(nx.vf2pp_is_isomorphic(nx.from_numpy_array(A), nx.from_numpy_array(B)))
 
 
 def refine_colours(graphs: list[Adjacency], labels: NDArray[Any] | None) -> NDArray[np.intp]:
