@@ -46,7 +46,8 @@ def from_networkx(
         Edge attribute that holds the weight, finite and not negative; weights of parallel edges are added up.
         Left out: every edge has weight 1, however often it occurs.
     directed : bool
-        False: an arc joins its two ends both ways, with a notice. True: arcs stay as they are.
+        False: an arc joins its two ends both ways, with a notice. True: arcs stay as they are, and a node takes in
+        the states of its successors.
     default : value, or mapping of attribute name to value, optional
         Stands in where a node or an edge lacks an attribute asked for. Left out: that is an error.
     encoder : FeatureEncoder, optional

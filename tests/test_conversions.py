@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -22,11 +20,12 @@ from hypothesis import strategies as st
 from minipinet._networkx import networkx_parts
 from minipinet.conversions import from_networkx, networkx_union
 from minipinet.datasets.encoder import FeatureEncoder
+from minipinet.datasets.load import load_dataset
 from minipinet.errors import DataError, Notice, UsageError
 from minipinet.graphs import as_graph, disjoint_union
 from minipinet.node_link import read_node_link
 from tests.strategies import graph_lists
-from tests.test_graphs import assert_canonical, assert_same
+from tests.test_graphs import assert_canonical, assert_same, run_python
 
 
 def molecule(**attributes: Any) -> nx.Graph:
@@ -67,16 +66,7 @@ def test_case_025_order_does_not_depend_on_the_hash_seed() -> None:
         "g = from_networkx(nx.Graph([('b', 'a'), ('a', 'zebra'), ('q', 'b')]));"
         "print(g.nodes, g.A.toarray().tolist())"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent.parent)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
+    outputs = {run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2", "3")}
     assert len(outputs) == 1
     assert outputs.pop().startswith("('b', 'a', 'zebra', 'q')")
 
@@ -213,7 +203,7 @@ def test_features_left_out_are_ones() -> None:
 # --- edges ---------------------------------------------------------------------------------------------------------
 
 
-def test_case_028_parallel_edges_and_loops_by_every_path() -> None:
+def test_case_028_parallel_edges_and_loops_by_every_path(tmp_path: Path) -> None:
     G = nx.MultiGraph([(0, 1), (0, 1), (2, 2)])
     with pytest.warns(Notice, match=r"^1 parallel edges counted once"):
         graph = from_networkx(G)
@@ -223,6 +213,13 @@ def test_case_028_parallel_edges_and_loops_by_every_path() -> None:
         assert_same(graph, as_graph(nx.to_scipy_sparse_array(G)))  # 2.0 off the diagonal
     with pytest.warns(Notice, match=r"^A: 2 repeated entries counted once"):
         assert_same(graph, as_graph(sp.coo_array((np.ones(5), ([0, 1, 0, 1, 2], [1, 0, 1, 0, 2])))))
+    folder = tmp_path / "LOOP"
+    folder.mkdir()
+    for name, text in (("A", "1,2\n2,1\n2,1\n1,2\n3,3\n"), ("graph_indicator", "1\n1\n1\n"), ("graph_labels", "1\n")):
+        (folder / f"LOOP_{name}.txt").write_text(text)
+    with pytest.warns(Notice, match=r"2 of 5 lines of the edge list repeat"):
+        dataset = load_dataset(folder, features="constant")
+    assert_same(graph, dataset[0])
 
 
 @pytest.mark.parametrize("cls", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
@@ -381,7 +378,7 @@ def test_a_generator_of_graphs_will_do() -> None:
 
 def test_importing_conversions_leaves_networkx_out() -> None:
     code = "import sys, minipinet.conversions, minipinet.node_link; print('networkx' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert run_python(code) == "False\n"
 
 
 # --- node-link JSON ------------------------------------------------------------------------------------------------
