@@ -90,11 +90,10 @@ def fused_forward(H: Array, Z_X: Array, W_D: Array, b_D: Array | None, pool: Poo
     (n, F_A), F_X, C = H.shape, Z_X.shape[1], W_D.shape[1]
     W = xp.ascontiguousarray(W_D.reshape(F_A, F_X, C).transpose(1, 2, 0)).reshape(F_X, C * F_A)
     T = matmul_rows(Z_X, W).reshape(n, C, F_A)
-    Y = xp.empty((n, 1 + C, F_A), T.dtype)
-    e = xp.exp(H, out=Y[:, 0]) if Y.dtype == H.dtype else xp.exp(H)
-    Y[:, 0] = e
+    Y = xp.empty((n, 1 + C, F_A), xp.result_type(H, T))
+    e = xp.exp(H, out=Y[:, 0])
     xp.multiply(e[:, None], T, out=Y[:, 1:])
-    S = (pool.counts @ Y.reshape(n, -1)).reshape(-1, 1 + C, F_A)
+    S = (pool.counts @ Y.reshape(n, (1 + C) * F_A)).reshape(-1, 1 + C, F_A)
     # A graph without nodes has den = 0; elsewhere exp is above 0.
     den = S[:, :1] + (S[:, :1] == 0)
     R = S[:, 1:] / den
