@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
+import minipinet
 from minipinet.cli import data, evaluate, predict, train, verify
 from minipinet.errors import MinipinetError, Notice, UsageError
 
@@ -55,9 +56,10 @@ class _Version(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="show the version and leave")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from importlib.metadata import version
-
-        print(f"minipinet {version('minipinet')}")
+        try:
+            print(f"minipinet {minipinet.__version__}")
+        except ImportError:
+            raise MinipinetError("version: it is not known, because the package is not installed") from None
         parser.exit()
 
 

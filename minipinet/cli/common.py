@@ -61,8 +61,8 @@ def load_for_model(model: PiNet, name_or_path: str, data_dir: str | None) -> Dat
     return load_dataset(name_or_path, data_dir=data_dir, encoder=model.encoder)
 
 
-def print_json(value: Any) -> None:
-    """Print one strict JSON document: no NaN (null stands for it), ASCII only, so that any terminal can carry it."""
+def print_json(record: dict[str, Any]) -> None:
+    """Print one strict JSON object on one line: null for NaN, and ASCII only, so that any terminal can carry it."""
     from minipinet._files import to_plain
 
-    print(json.dumps(to_plain(value), allow_nan=False, indent=2))
+    print(json.dumps(to_plain(record), allow_nan=False))

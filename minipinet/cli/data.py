@@ -54,7 +54,7 @@ def run_list(args: argparse.Namespace, _: list[str]) -> None:
 
     rows = [{"name": name, "checked": name in DIGESTS, "at_hand": _at_hand(name)} for name in available()]
     if args.json:
-        common.print_json(rows)
+        common.print_json({"datasets": rows})
         return
     cells = [[row["name"], "yes" if row["checked"] else "no", row["at_hand"] or "to be fetched"] for row in rows]
     print(table(["name", "checked", "at hand"], cells, left=[0, 1, 2]))

@@ -1,0 +1,309 @@
+"""The command line as a whole: exit status, what goes to which stream, and how fast help comes."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import resource
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from minipinet.cli import build_parser, main, verify
+from minipinet.cli.train_options import parse_pq, settings_of
+from minipinet.errors import Notice
+from minipinet.settings import Settings
+from tests.cli_calls import ROOT, TINY, call, finish, start
+from tests.tu_files import toy_zip, write_folder
+
+pytestmark = pytest.mark.usefixtures("_in_empty_folder")
+
+
+@pytest.fixture
+def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("MINIPINET_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("MINIPINET_DATA", raising=False)
+    monkeypatch.delenv("MINIPINET_DATA_URL", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("", "the following arguments are required: COMMAND"),
+        ("trian", "invalid choice: 'trian'"),
+        ("train --bogus 3", "unrecognized arguments: --bogus 3"),
+        ("train --epoch 3", "unrecognized arguments: --epoch 3"),
+        ("train extra", "unrecognized arguments: extra"),
+        ("train --epochs 0", "epochs: expected a whole number of at least 1, got 0"),
+        ("train --epochs 1.5", "argument --epochs: invalid int value: '1.5'"),
+        ("train --batch-size 0", "batch_size: expected a whole number of at least 1, got 0"),
+        ("train --folds 1", "folds: expected 2 or more, or 0 for one model on all graphs; got 1"),
+        ("train --folds -3", "got -3"),
+        ("train --folds 64", "graphs by class: -1: 63, 1: 125"),
+        ("train --jobs 0", "jobs: expected a whole number of at least 1, got 0"),
+        ("train --folds 0 --jobs 0", "jobs: expected a whole number of at least 1, got 0"),
+        ("train --lr nan", "lr: expected a finite number above 0, got nan"),
+        ("train --lr -1", "lr: expected a finite number above 0, got -1.0"),
+        ("train --seed -1", "seed: expected a whole number of at least 0, got -1"),
+        ("train --pq 1", "argument --pq: expected learned, P,Q or P,Q:P,Q:P,Q:P,Q; got '1'"),
+        ("train --pq 1,2,3", "argument --pq"),
+        ("train --pq 0,0:1,1", "argument --pq"),
+        ("train --pq 0.5,1.5", "pq: expected 'learned', a pair (p, q) in [0, 1]"),
+        ("train --init zero", "init: expected one of"),
+        ("train --dtype float16", "dtype: expected one of"),
+        ("train --device gpu", "device: expected 'cpu', got 'gpu'"),
+        ("train --patience 5", "patience: early stopping needs a validation part"),
+        ("train --features smell", "features: expected one of"),
+        ("train --features attributes", "'attributes' needs node attributes, and there are none"),
+        ("train --data-dir nowhere", "data_dir: expected a folder of data sets, got nowhere"),
+        ("train --dataset ./nowhere", "nowhere: no such folder or zip"),
+        ("train --dataset nowhere.zip", "nowhere.zip: no such folder or zip"),
+        ("train --resume", "expected --run-dir DIR"),
+        ("train --overwrite", "expected --run-dir DIR"),
+        ("train --resume --overwrite --run-dir r", "not allowed with argument"),
+        ("evaluate", "the following arguments are required: MODEL, DATA"),
+        ("evaluate nowhere MUTAG", "MODEL: there is no file nowhere"),
+        ("predict . MUTAG", "MODEL: there is no file model.safetensors"),
+        ("data", "the following arguments are required: COMMAND"),
+        ("data info", "the following arguments are required: NAME|PATH"),
+        ("data info MUTAG --data-dir nowhere", "data_dir: expected a folder of data sets"),
+        ("data fetch", "the following arguments are required: NAME"),
+        ("data fetch ../somewhere", "data set '../somewhere': not known"),
+        ("data fetch NCI1 --base-url ftp://host", "base_url: expected an address that starts with http"),
+        ("verify --pair nonesuch", "pairs: expected names out of propagate"),
+        ("verify --dtype float16", "dtype: expected float64 or float32, got 'float16'"),
+        ("verify --seed x", "argument --seed: invalid int value: 'x'"),
+    ],
+)
+def test_case_113_bad_use_is_status_2_and_one_line(
+    capsys: pytest.CaptureFixture[str], command: str, reason: str
+) -> None:
+    status, out, err = call(capsys, *command.split())
+    assert (status, out) == (2, "")
+    assert err.startswith("minipinet: error: ")
+    assert reason in err
+    assert err.count("\n") == 1
+    leftovers = [path for path in Path.cwd().rglob("*") if path.name != "runs"]
+    assert not leftovers
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("train --dataset cut.zip", "cut.zip: the zip is cut short or damaged"),
+        ("data info page.zip", "page.zip: expected a zip, got a web page"),
+        ("data fetch NCI1 --base-url http://127.0.0.1:9", "http://127.0.0.1:9/NCI1.zip: cannot be fetched"),
+        ("evaluate cut.zip MUTAG", "cut.zip: not a whole minipinet model"),
+        ("train --lr 1e30 --folds 2 --epochs 3 --hidden 4 --out 2 --jobs 1", "fold 0: training diverged in epoch 1"),
+        ("train --lr 1e30 --folds 0 --epochs 3 --hidden 4 --out 2", "training diverged in epoch 1"),
+    ],
+)
+def test_case_113_failure_is_status_1_and_one_line(
+    capsys: pytest.CaptureFixture[str], command: str, reason: str
+) -> None:
+    Path("cut.zip").write_bytes(toy_zip()[:200])
+    Path("page.zip").write_text("<html>404</html>")
+    status, out, err = call(capsys, *command.split())
+    assert (status, out) == (1, "")
+    assert err.startswith("minipinet: error: ")
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+@pytest.fixture
+def small_files_only() -> Iterator[None]:
+    """Let no file grow beyond a page, which looks like a full disk to the program."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("small_files_only")
+@pytest.mark.parametrize("folds", [0, 2])
+def test_case_113_disk_full_is_status_1(capsys: pytest.CaptureFixture[str], folds: int) -> None:
+    status, out, err = call(capsys, "train", *TINY, "--folds", folds, "--run-dir", "run", "--quiet")
+    assert (status, out) == (1, "")
+    assert err == f"minipinet: error: {Path('run/run.json')}: cannot be written: File too large\n"
+
+
+def test_case_113_success_is_status_0_with_nothing_but_progress_on_standard_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, out, err = call(capsys, "train", *TINY, "--folds", 2)
+    assert status == 0
+    assert "accuracy" in out
+    assert err.splitlines() == [line for line in err.splitlines() if " of 4 epochs: fold " in line]
+    status, out, err = call(capsys, "train", *TINY, "--folds", 2, "--quiet")
+    assert (status, err) == (0, "")
+
+
+def test_an_unforeseen_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(verify, "run", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        main(["verify"])
+
+
+def test_an_interrupt_outside_of_training_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verify, "run", interrupted)
+    assert call(capsys, "verify") == (130, "", "minipinet: interrupted\n")
+
+
+def test_an_error_of_several_lines_is_printed_as_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise OSError(5, "Input/output\nerror", "some\nfile")
+
+    monkeypatch.setattr(verify, "run", failing)
+    assert call(capsys, "verify") == (1, "", "minipinet: error: some file: Input/output error\n")
+
+
+def test_notices_are_notes_on_standard_error_every_time(capsys: pytest.CaptureFixture[str]) -> None:
+    write_folder(Path("TOY"), {"A": "1, 2\n2, 3\n2, 3\n4, 5\n"})
+    for _ in range(2):
+        status, out, err = call(capsys, "data", "info", "./TOY", "--json")
+        assert status == 0
+        assert [line[:6] for line in err.splitlines()] == ["note: ", "note: "]
+        assert "repeat an earlier one" in err
+        assert "note" not in out
+
+
+def test_other_warnings_are_left_to_python(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def warning(*_: object) -> None:
+        warnings.warn("odd", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(verify, "run", warning)
+    with pytest.warns(RuntimeWarning, match="odd"):
+        assert call(capsys, "verify") == (0, "", "")
+
+
+def test_the_callers_warning_filters_come_back(capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "data", "list")
+    with pytest.raises(Notice):
+        warnings.warn("an error again", Notice, stacklevel=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["train"],
+        ["evaluate"],
+        ["predict"],
+        ["data"],
+        ["data", "list"],
+        ["data", "info"],
+        ["data", "fetch"],
+        ["verify"],
+    ],
+    ids=" ".join,
+)
+def test_help_of_every_command(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    out, err = capsys.readouterr()
+    assert (stop.value.code, err) == (0, "")
+    assert out.startswith(f"usage: {' '.join(['minipinet', *words])} ")
+
+
+def test_help_imports_nothing_that_takes_time() -> None:
+    code = (
+        "import sys, minipinet.cli\n"
+        "try: minipinet.cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'networkx', 'sklearn', 'joblib', 'tqdm', 'safetensors', 'importlib.metadata'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_defaults_of_the_options_are_those_of_settings() -> None:
+    args = build_parser().parse_args(["train"])
+    assert settings_of(args) == Settings()
+    assert args.dataset == "MUTAG"
+    assert args.folds == 10
+    assert args.features == "labels"
+
+
+def test_the_default_command_has_the_papers_hyper_parameters() -> None:
+    settings = settings_of(build_parser().parse_args(["train"]))
+    assert (settings.epochs, settings.batch_size, settings.lr) == (200, 50, 1e-3)
+    assert (settings.hidden, settings.out, settings.pq) == (100, 64, "learned")
+
+
+def test_every_option_reaches_its_setting() -> None:
+    words = (
+        "train --epochs 3 --batch-size 7 --lr 0.5 --hidden 11 --out 5 --pq 0.25,0.75 --bias --l2 0.125 --init he "
+        "--seed 9 --dtype float64 --device cpu --validation 0.5 --patience 4"
+    )
+    changed = settings_of(build_parser().parse_args(words.split()))
+    same = {field.name for field in fields(Settings) if getattr(changed, field.name) == getattr(Settings(), field.name)}
+    assert same == {"device", "merge"}
+    assert (changed.epochs, changed.batch_size, changed.lr, changed.hidden, changed.out) == (3, 7, 0.5, 11, 5)
+    assert (changed.pq, changed.bias, changed.l2, changed.init) == (((0.25, 0.75),) * 4, True, 0.125, "he")
+    assert (changed.seed, changed.dtype, changed.validation, changed.patience) == (9, "float64", 0.5, 4)
+
+
+def test_pq_by_layer() -> None:
+    assert parse_pq("0,0.5:1,0:0,1:1,1") == ((0.0, 0.5), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
+    with pytest.raises(argparse.ArgumentTypeError):
+        parse_pq("0,0:1,1:0,0")
+
+
+def test_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"1.2.3 of {name}")
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert (stop.value.code, *capsys.readouterr()) == (0, "minipinet 1.2.3 of minipinet\n", "")
+
+
+def test_version_of_a_source_tree_that_is_not_installed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    status, out, err = call(capsys, "--version")
+    assert (status, out) == (1, "")
+    assert err == "minipinet: error: version: it is not known, because the package is not installed\n"
+
+
+def test_output_that_cannot_be_written_is_status_1() -> None:
+    with Path("/dev/full").open("w") as full:
+        outcome = finish(start("data", "list", cwd=Path.cwd(), stdout=full))
+    assert (outcome.status, outcome.err) == (1, "minipinet: error: No space left on device\n")
+
+
+def test_a_reader_that_leaves_is_met_in_silence() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    outcome = finish(start("data", "list", cwd=Path.cwd(), stdout=writer))
+    os.close(writer)
+    assert (outcome.status, outcome.err) == (141, "")
+
+
+def test_a_terminal_without_plus_minus_does_not_cost_the_results() -> None:
+    outcome = finish(start("train", *TINY, "--folds", 2, cwd=Path.cwd(), env={"PYTHONIOENCODING": "ascii"}))
+    assert outcome.status == 0, outcome.err
+    assert r"\xb1" in outcome.out
