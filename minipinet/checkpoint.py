@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -88,7 +89,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
             ),
             int(description["epoch"]),
             rng,
-            tuple(_record(*values) for values in description["history"]),
+            tuple(_record(values) for values in description["history"]),
             best and Best(int(best["epoch"]), float(best["loss"]), read_params(arrays, "best", settings)),
         )
         return Checkpoint(state, settings, dict(description["extra"]))
@@ -109,7 +110,8 @@ def save_described(
         if array is not None
     }
     text = json.dumps(to_plain(description), allow_nan=False)
-    write_whole(path, save(arrays, metadata={f"minipinet {kind}": text}))
+    sealed = f"{_digest(arrays, text)} {text}"
+    write_whole(path, save(arrays, metadata={f"minipinet {kind}": sealed}))
 
 
 def load_described(
@@ -120,17 +122,28 @@ def load_described(
 
     try:
         with safe_open(Path(path), framework="numpy") as file:
-            text = (file.metadata() or {}).get(f"minipinet {kind}")
-            if text is None:
+            sealed = (file.metadata() or {}).get(f"minipinet {kind}")
+            if sealed is None:
                 raise DataError(f"{path}: expected a minipinet {kind}, got another safetensors file")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        digest, _, text = sealed.partition(" ")
+        if digest != _digest(arrays, text):
+            raise DataError(f"{path}: was changed since minipinet wrote it (its checksum differs)")
         return build(arrays, json.loads(text))
+    except DataError:
+        raise
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
+    except (SafetensorError, OSError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"{path}: not a whole minipinet {kind} ({type(error).__name__}: {error})") from error
+
+
+def _digest(arrays: Mapping[str, Array], text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()
 
 
 def read_params(arrays: Mapping[str, Array], tree: str, settings: Settings) -> PiNetParams:
@@ -153,5 +166,5 @@ def read_params(arrays: Mapping[str, Array], tree: str, settings: Settings) -> P
     return PiNetParams(**found)
 
 
-def _record(epoch: int, loss: float, accuracy: float, p: list[float], q: list[float], *rest: Any) -> EpochRecord:
-    return EpochRecord(epoch, loss, accuracy, tuple(p), tuple(q), *rest)
+def _record(values: Iterable[Any]) -> EpochRecord:
+    return EpochRecord._make(tuple(value) if isinstance(value, list) else value for value in values)

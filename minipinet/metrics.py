@@ -70,8 +70,8 @@ def summarise_repeats(accuracies: Sequence[Sequence[float]]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> summarise_repeats([[0.8, 0.9], [0.7, 1.0]])["mean"]
-    0.85
+    >>> summarise_repeats([[0.75, 1.0], [0.5, 0.75]])["mean"]
+    0.75
     """
     table = np.asarray(accuracies, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:

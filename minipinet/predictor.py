@@ -45,12 +45,12 @@ class PiNet:
 
     Examples
     --------
-    >>> from minipinet.datasets import isomorphism_dataset
+    >>> from minipinet.datasets import load_dataset
     >>> from minipinet.runs import train_pinet
-    >>> graphs = isomorphism_dataset(0, N=8, C=2, graphs_per_class=3, p=0.4)
+    >>> graphs = load_dataset("MUTAG")[:20]
     >>> model = train_pinet(graphs, Settings(epochs=1, hidden=4, out=2)).model
     >>> model.predict(graphs).shape
-    (6,)
+    (20,)
     """
 
     params: PiNetParams

@@ -84,8 +84,8 @@ def train_pinet(
 
     Examples
     --------
-    >>> from minipinet.datasets import isomorphism_dataset
-    >>> graphs = isomorphism_dataset(0, N=8, C=2, graphs_per_class=3, p=0.4)
+    >>> from minipinet.datasets import load_dataset
+    >>> graphs = load_dataset("MUTAG")[:20]
     >>> train_pinet(graphs, Settings(epochs=2, hidden=4, out=2)).epoch
     2
     """
