@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import threading
 import time
@@ -284,12 +285,24 @@ def test_case_017_a_damaged_cache_is_replaced(server: Server, checked: bytes, tm
 def test_case_017_a_cache_that_cannot_be_made(server: Server, checked: bytes, tmp_path: Path) -> None:
     server.send("/DD.zip", checked)
     (tmp_path / "cache").write_bytes(b"a file")
-    with pytest.raises(DownloadError, match=rf"^cache folder {tmp_path}/cache: cannot be made: .*MINIPINET_CACHE"):
+    with pytest.raises(DownloadError, match=rf"^cache folder {tmp_path}/cache: cannot be written: .*MINIPINET_CACHE"):
         load_dataset("DD")
     assert server.asked == []
 
 
-def test_case_017_a_cache_that_cannot_be_written(server: Server, checked: bytes, tmp_path: Path) -> None:
+def test_case_017_a_read_only_cache(
+    server: Server, checked: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.send("/DD.zip", checked)
+    (tmp_path / "cache").mkdir(mode=0o500)
+    if os.geteuid() == 0:  # root may write everywhere
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(DownloadError, match=r"cache: cannot be written: Permission denied .MINIPINET_CACHE names"):
+        load_dataset("DD")
+    assert (server.asked, cached(tmp_path)) == ([], [])
+
+
+def test_case_017_a_cache_file_that_cannot_be_written(server: Server, checked: bytes, tmp_path: Path) -> None:
     server.send("/DD.zip", checked)
     (tmp_path / "cache" / "DD.zip").mkdir(parents=True)
     with pytest.raises(MinipinetError, match=rf"^{tmp_path}/cache/DD.zip: cannot be written"):

@@ -22,8 +22,8 @@ ROLES = (
     "edge_attributes",
     "graph_attributes",
 )
-#: The unpacked files of one data set may take this many bytes; the largest sets of the collection take a fifth.
-MAX_UNPACKED = 2**30
+#: The unpacked files of one data set may take this many bytes; those of the largest sets take some hundred million.
+MAX_UNPACKED = 2**31
 
 
 class TUFiles(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -96,9 +97,11 @@ def obtain(
     url = download_url(name, base_url)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:  # before the download, not after it
+        if not os.access(file.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:  # known before the download, not after it
         raise DownloadError(
-            f"cache folder {file.parent}: cannot be made: {error.strerror} (MINIPINET_CACHE names another)"
+            f"cache folder {file.parent}: cannot be written: {error.strerror} (MINIPINET_CACHE names another)"
         ) from error
     raw = fetch(url, progress=progress)
     try:

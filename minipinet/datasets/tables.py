@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from typing import Any
 
@@ -16,8 +17,8 @@ _LARGEST_WHOLE = 2.0**53
 _BLANK_LINE = re.compile(r"^[ \t]*$", re.MULTILINE)
 
 
-def read_lines(raw: bytes, where: str) -> list[str]:
-    r"""Cut the content of a text file into lines, whatever the system it was written on.
+def read_text(raw: bytes, where: str) -> str:
+    r"""Decode a text file, whatever the system it was written on.
 
     Parameters
     ----------
@@ -27,6 +28,11 @@ def read_lines(raw: bytes, where: str) -> list[str]:
     where : str
         Name of the file in messages.
 
+    Returns
+    -------
+    str
+        Its lines, with ``\n`` between them.
+
     Raises
     ------
     DataError
@@ -34,19 +40,23 @@ def read_lines(raw: bytes, where: str) -> list[str]:
 
     Examples
     --------
-    >>> read_lines(b"1\r\n2\r\n\r\n", "some.txt")
-    ['1', '2']
+    >>> read_text(b"1\r\n2\r\n\r\n", "some.txt")
+    '1\n2'
     """
     utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = raw.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip(" \t\n")
-    if not text:
-        return []
     blank = _BLANK_LINE.search(text)
-    if blank:
+    if blank and text:
         line = text.count("\n", 0, blank.start()) + 1
         raise DataError(f"{where}, line {line}: expected values, got a blank line with more lines after it")
-    return text.split("\n")
+    return text
+
+
+def count_lines(raw: bytes, where: str) -> int:
+    """Return the number of lines of a text file; see :func:`read_text`."""
+    text = read_text(raw, where)
+    return text.count("\n") + 1 if text else 0
 
 
 def read_table(raw: bytes, where: str, *, columns: int | None = None, whole: bool = True) -> NDArray[Any]:
@@ -55,7 +65,7 @@ def read_table(raw: bytes, where: str, *, columns: int | None = None, whole: boo
     Parameters
     ----------
     raw : bytes
-        Content of the file; see :func:`read_lines`. Blanks and tabs around a number mean nothing.
+        Content of the file; see :func:`read_text`. Blanks and tabs around a number mean nothing.
     where : str
         Name of the file in messages.
     columns : int, optional
@@ -79,19 +89,19 @@ def read_table(raw: bytes, where: str, *, columns: int | None = None, whole: boo
     array([[ 12, 345],
            [ 12,   7]])
     """
-    lines = read_lines(raw, where)
+    text = read_text(raw, where)
     dtype = np.int64 if whole else np.float64
-    if not lines:
+    if not text:
         return np.zeros((0, columns or 0), dtype)
     try:
-        table = np.loadtxt(lines, dtype=np.float64, delimiter=",", comments=None, ndmin=2)
+        table = np.loadtxt(io.StringIO(text), dtype=np.float64, delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
-        raise _first_fault(lines, where, columns, whole, str(error)) from None
+        raise _first_fault(text.split("\n"), where, columns, whole, str(error)) from None
     bad = ~np.isfinite(table)
     if whole:
         bad |= (table != np.rint(table)) | (np.abs(table) > _LARGEST_WHOLE)
     if bad.any() or table.shape[1] != (columns or table.shape[1]):
-        raise _first_fault(lines, where, columns, whole, "not a table of numbers")
+        raise _first_fault(text.split("\n"), where, columns, whole, "not a table of numbers")
     return table.astype(dtype)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet.datasets.archive import TUFiles
-from minipinet.datasets.tables import read_lines, read_table
+from minipinet.datasets.tables import count_lines, read_table
 from minipinet.errors import DataError
 
 
@@ -71,7 +71,7 @@ def parse_tu(files: TUFiles) -> TUContent:
     _check_arcs(files, arcs, graph)
     for role in ("edge_labels", "edge_attributes"):  # not used, but a wrong length means a damaged set
         if role in contents:
-            _check_length(files, role, len(read_lines(contents[role], files.path(role))), "A", len(arcs))
+            _check_length(files, role, count_lines(contents[role], files.path(role)), "A", len(arcs))
     node_labels = _read_companion(files, "node_labels", graph.size, whole=True)
     attributes = _read_companion(files, "node_attributes", graph.size, whole=False)
 
