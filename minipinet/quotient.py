@@ -70,8 +70,9 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     Notes
     -----
     O((nnz(A) + N d) log) time. Colours are found by a 64-bit hash and confirmed by comparing what was hashed, so that
-    a collision cannot merge two colours. They are numbered by hash, hence by content: the order of a graph's colours,
-    and of every sum over them, is the same whatever other graphs are in the data set.
+    a collision cannot merge two colours. Rows are numbered by first appearance, so that a graph's rows lie together;
+    the entries of a row are ordered by hash, hence by content, so that every sum over colours is taken in the same
+    order whatever the order of the nodes and whatever other graphs are in the data set.
 
     Examples
     --------
@@ -89,18 +90,20 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     else:
         first = colour = np.arange(len(X))
         content = np.zeros(len(X), np.uint64)
-    X = X[first]
+    X = X[np.sort(first)]
     levels = []
     for _ in range(2):
-        deg_c = deg[first]
+        before = first
         S, own, at_own = _neighbourhoods(A, colour, len(first))
         if merge:
             first, colour, content = group(hash_neighbourhoods(S, own, content), EqualNeighbourhoods(S, own))
-        levels.append(_take_level(Level(S, own, at_own, deg_c), first))
+        levels.append(_take_level(Level(S, own, at_own, deg[before]), np.sort(first), before))
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
     counts = scipy.sparse.coo_array((np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))).tocsr()
-    return Quotient(X, (levels[0], levels[1]), counts, colour)
+    rank = _rank(first)
+    counts = scipy.sparse.csr_array((counts.data, rank[counts.indices], counts.indptr), shape=counts.shape)
+    return Quotient(X, (levels[0], levels[1]), counts, rank[colour])
 
 
 def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "float32") -> GraphBatch:
@@ -224,13 +227,22 @@ def _relabel(numbers: Array, cut: Array, n: int) -> tuple[Array, Array, Array]:
     return kept % n, (place - starts[batch]).astype(np.int32), starts
 
 
-def _take_level(level: Level, rows: Array) -> Level:
-    """Keep the given rows (one representative a colour) and every column."""
+def _take_level(level: Level, rows: Array, before: Array) -> Level:
+    """Keep one node a colour (in rising order) and number the columns by `before`, the first node of each."""
     indptr, entry = row_entries(level.A.indptr, rows)
+    rank = _rank(before)
     A = scipy.sparse.csr_array(
-        (level.A.data[entry], level.A.indices[entry], indptr), shape=(len(rows), level.A.shape[1])
+        (level.A.data[entry], rank[level.A.indices[entry]], indptr), shape=(len(rows), level.A.shape[1])
     )
-    return Level(A, level.own[rows], level.at_own[rows] - level.A.indptr[rows] + indptr[:-1], level.deg)
+    at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
+    return Level(A, rank[level.own[rows]], at_own, level.deg[np.argsort(before)])
+
+
+def _rank(first: Array) -> Array:
+    """Return the place of each number among all, all of them different."""
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank
 
 
 def _neighbourhoods(A: Sparse, colour: Array, n: int) -> tuple[Sparse, Array, Array]:
