@@ -43,7 +43,7 @@ Morris, C., Kriege, N. M., Bause, F., Kersting, K., Mutzel, P., Neumann, M.: TUD
 
 Licence
 -------
-The collection states none for the data. GraKeL, whose copy this is, is distributed under the following licence.
+The files state none for the data. GraKeL, whose copy this is, is distributed under the following licence.
 
 """
 

@@ -96,5 +96,5 @@ def unknown_name(name: str, choices: list[str], where: str) -> UsageError:
         )
     spelled = {normalise(choice): choice for choice in choices}
     near = difflib.get_close_matches(normalise(name), spelled, n=1)
-    hint = f"; did you mean {spelled[near[0]]}?" if near else ""
+    hint = f"; did you mean {spelled[near[0]]}?" if near else "."
     return UsageError(f"data set {name!r}: not {where}{hint} There are: {', '.join(choices) or 'none'}")

@@ -101,14 +101,14 @@ def _find(
         return parse_tu(read_files(path))
     if isinstance(name_or_path, os.PathLike) or "/" in name or os.sep in name or path.suffix.lower() == ".zip":
         raise UsageError(f"{path}: no such folder or zip")
-    folder = data_dir or os.environ.get("MINIPINET_DATA")
-    if folder:
-        found = _in_folder(name, Path(folder), "data_dir" if data_dir else "MINIPINET_DATA")
+    folder = (os.environ.get("MINIPINET_DATA") or None) if data_dir is None else data_dir
+    if folder is not None:
+        found = _in_folder(name, Path(folder), "MINIPINET_DATA" if data_dir is None else "data_dir")
         if isinstance(found, Path):
             content = _parse(read_files(found), name)
             difference = _difference(content, name)
             return content._replace(notices=(*content.notices, f"{found}: {difference}")) if difference else content
-        if data_dir:
+        if data_dir is not None:
             raise unknown_name(name, found, f"in data_dir {data_dir}")
     known = find_name(name, available())
     if known is None:

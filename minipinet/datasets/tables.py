@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from minipinet.errors import DataError
 
-#: Above this a float64 no longer holds every whole number.
-_LARGEST_WHOLE = 2.0**53
+#: From here on a float64 no longer holds every whole number.
+_TOO_LARGE = 2.0**53
 _BLANK_LINE = re.compile(r"^[ \t]*$", re.MULTILINE)
 
 
@@ -71,7 +71,7 @@ def read_table(raw: bytes, where: str, *, columns: int | None = None, whole: boo
     columns : int, optional
         Values a line must hold; left out: as many as the first line holds.
     whole : bool
-        True: whole numbers only (``1.0`` is one), up to 2^53 in size.
+        True: whole numbers only (``1.0`` is one), of less than 2^53 in size.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def read_table(raw: bytes, where: str, *, columns: int | None = None, whole: boo
         raise _first_fault(text.split("\n"), where, columns, whole, str(error)) from None
     bad = ~np.isfinite(table)
     if whole:
-        bad |= (table != np.rint(table)) | (np.abs(table) > _LARGEST_WHOLE)
+        bad |= (table != np.rint(table)) | (np.abs(table) >= _TOO_LARGE)
     if bad.any() or table.shape[1] != (columns or table.shape[1]):
         raise _first_fault(text.split("\n"), where, columns, whole, "not a table of numbers")
     return table.astype(dtype)
@@ -127,4 +127,4 @@ def _is_number(text: str, whole: bool) -> bool:
         return False
     if "_" in text or not np.isfinite(value):
         return False
-    return not whole or (value.is_integer() and abs(value) <= _LARGEST_WHOLE)
+    return not whole or (value.is_integer() and abs(value) < _TOO_LARGE)
