@@ -57,3 +57,15 @@ def start(*words: object, cwd: Path, **options: Any) -> subprocess.Popen[str]:
 def finish(process: subprocess.Popen[str]) -> Outcome:
     out, err = process.communicate(timeout=120)
     return Outcome(process.returncode, out or "", err or "")
+
+
+def figures(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what two runs of the same settings must agree in: everything but place, command and time."""
+
+    def without_time(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: without_time(entry) for name, entry in value.items() if name != "seconds"}
+        return [without_time(entry) for entry in value] if isinstance(value, list) else value
+
+    kept: dict[str, Any] = without_time({k: v for k, v in document.items() if k not in ("run_dir", "command")})
+    return kept

@@ -7,13 +7,14 @@ import contextlib
 import os
 import shlex
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minipinet.cli import common
 from minipinet.cli.progress import progress
 from minipinet.cli.train_options import add_options, settings_of
-from minipinet.errors import UsageError
+from minipinet.errors import Notice, UsageError
 
 if TYPE_CHECKING:
     from minipinet.crossval import FoldResult
@@ -61,6 +62,8 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
         whole("jobs", args.jobs)
     if (args.resume or args.overwrite) and args.run_dir is None:
         raise UsageError("--resume and --overwrite: expected --run-dir DIR with them, to know which run is meant")
+    if args.resume and not (Path(args.run_dir) / "run.json").exists():
+        warnings.warn(f"{args.run_dir}: there is no run to go on with, so this one begins", Notice, stacklevel=2)
     dataset = load_dataset(args.dataset, data_dir=args.data_dir, features=args.features, progress=not args.quiet)
     with _run_folder(args.run_dir, dataset.name) as folder:
         try:
