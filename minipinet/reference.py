@@ -55,21 +55,23 @@ def degree_matrix(A: Array) -> Array:
     array([[2., 0.],
            [0., 3.]])
     """
-    N = len(A)
-    D = np.zeros((N, N), A.dtype)
-    for i in range(N):
-        for k in range(N):
-            D[i, i] += A[i, k]
+    D = np.zeros_like(A)
+    for i in range(len(A)):
+        D[i, i] = A[i, :].sum()
     return D
 
 
-def inverse_root(k: Any) -> Any:
-    """Return k^(-1/2), and 0 for k = 0 (a lone node at p = 0), where the paper is silent."""
-    return 0.0 if k == 0 else k ** (-0.5)
+def inverse_root(K: Array) -> Array:
+    """Return K^(-1/2) of a diagonal matrix, and 0 where it is 0 (a lone node at p = 0; the paper is silent)."""
+    S = np.zeros_like(K)
+    for i in range(len(K)):
+        if K[i, i] != 0:
+            S[i, i] = K[i, i] ** (-0.5)
+    return S
 
 
 def A_tilde(A: Array, p: Any, q: Any) -> Array:
-    """Return the message-passing matrix (pI + (1-p)D)^(-1/2) (A + qI) (pI + (1-p)D)^(-1/2), entry by entry.
+    """Return the message-passing matrix (pI + (1-p)D)^(-1/2) (A + qI) (pI + (1-p)D)^(-1/2).
 
     Equation 3 of the paper.
 
@@ -91,25 +93,14 @@ def A_tilde(A: Array, p: Any, q: Any) -> Array:
            [0.7071, 0.5   , 0.7071],
            [0.    , 0.7071, 1.    ]])
     """
-    N = len(A)
-    D = degree_matrix(A)
-    result = np.zeros((N, N), np.result_type(A, type(p), type(q), np.float64))
-    for i in range(N):
-        for j in range(N):
-            left = inverse_root(p + (1 - p) * D[i, i])
-            right = inverse_root(p + (1 - p) * D[j, j])
-            result[i, j] = left * (A[i, j] + (q if i == j else 0)) * right
-    return result
+    I, D = np.eye(len(A)), degree_matrix(A)  # noqa: E741
+    S = inverse_root(p * I + (1 - p) * D)
+    return S @ (A + q * I) @ S
 
 
 def relu(Z: Array) -> Array:
     """Return max(0, Z) entry by entry; a complex entry is kept where its real part is positive."""
-    H = np.zeros_like(Z)
-    for i in range(Z.shape[0]):
-        for f in range(Z.shape[1]):
-            if Z[i, f].real > 0:
-                H[i, f] = Z[i, f]
-    return H
+    return np.where(Z.real > 0, Z, 0)
 
 
 def softmax(a: Array) -> Array:
@@ -172,7 +163,7 @@ def z(A: Array, X: Array, W: Any, pq: Any = None) -> Array:
 
 
 def loss(
-    graphs: Sequence[tuple[Array, Array]], y: Sequence[int], W: Any, pq: Any = None, l2: float = 0.0
+    graphs: Sequence[tuple[Array, Array]], y: Sequence[int] | Array, W: Any, pq: Any = None, l2: float = 0.0
 ) -> Any:
     """Return the mean categorical cross-entropy in nats, plus `l2` times the squares of the kernels.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minipinet._tree import named_leaves
+from minipinet.verify.measure import FLOOR
 
 # Central differences in float64 with a step of 1e-5: truncation and rounding come to 1e-10 of the function's size,
 # which is up to 1e-8 of a derivative that is small beside the others. A wrong factor of 1.0001 is a hundred times 1e-6.
@@ -24,6 +25,8 @@ ORACLE_FLOAT32 = 1e-5
 # The quotient form against the plain one, and a graph alone against the same graph in a data set refined with others:
 # sums in another order, as above.
 FORMS_FLOAT64 = 1e-12
+# The same in float32, for gradients: eps = 6e-8 times terms that cancel.
+FORMS_FLOAT32 = 1e-4
 # One correctly rounded division and root and a product: at most 2 eps for a number of about 1 (eps = 2.2e-16, 1.2e-7).
 ENTRY_FLOAT64 = 1e-15
 ENTRY_FLOAT32 = 2.5e-7
@@ -44,7 +47,7 @@ def relative_error(actual: Any, expected: Any) -> float:
 def tree_error(actual: Any, expected: Any) -> float:
     """Return the largest relative error over the arrays of two trees.
 
-    An array's scale is its own largest magnitude, but at least a thousandth of the largest of all: a gradient that is
+    An array's scale is its own largest magnitude, but at least `FLOOR` times the largest of all: a gradient that is
     zero by symmetry (the bias before the softmax) is rounding on both sides, and rounding has no relative error.
     """
     pairs = list(zip(named_leaves(actual), named_leaves(expected), strict=True))
@@ -52,7 +55,8 @@ def tree_error(actual: Any, expected: Any) -> float:
     assert [a is None for (_, a), _ in pairs] == [e is None for _, (_, e) in pairs]
     assert all(a.shape == e.shape for a, e in arrays)
     scales = [float(np.max(np.abs(e), initial=0.0)) for _, e in arrays]
-    floor = max(scales, default=0.0) / 1000
+    single = any(a.dtype == np.float32 for a, _ in arrays)
+    floor = max(scales, default=0.0) * FLOOR["float32" if single else "central"]
     return max((_over(a, e, max(s, floor)) for (a, e), s in zip(arrays, scales, strict=True)), default=0.0)
 
 
