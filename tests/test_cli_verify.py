@@ -1,0 +1,56 @@
+"""``minipinet verify``: the table of checks, and a wrong gradient told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minipinet.verify import Row
+from tests.cli_calls import call
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_verify_prints_one_row_a_check(capsys: Capture) -> None:
+    status, out, err = call(capsys, "verify", "--pair", "pool", "--pair", "dense")
+    assert (status, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["pair", "method", "rate", "worst", "error", "allowed", "seconds"]
+    assert {row[0] for row in rows[1:]} == {"pool", "dense"}
+    assert {row[-1] for row in rows[1:]} == {"ok"}
+
+
+def test_verify_with_and_without_the_whole_model(capsys: Capture) -> None:
+    whole, layers = (call(capsys, "verify", *words, "--json").json for words in ([], ["--no-model"]))
+    assert {check["pair"] for check in whole["checks"]} > {check["pair"] for check in layers["checks"]}
+    assert whole["ok"] is layers["ok"] is True
+    rates = {check["method"]: check["rate"] for check in whole["checks"]}
+    assert rates["central"] is None, "NaN has no place in JSON"
+    assert rates["taylor"] == pytest.approx(3, abs=0.1)
+
+
+def test_verify_hands_dtype_and_seed_on(capsys: Capture) -> None:
+    single = call(capsys, "verify", "--pair", "dense", "--dtype", "float32", "--json").json
+    assert {check["method"] for check in single["checks"]} == {"float32"}
+    worst = [
+        call(capsys, "verify", "--pair", "dense", "--seed", seed, "--json").json["checks"][0]["worst"]
+        for seed in (1, 1, 2)
+    ]
+    assert worst[0] == worst[1] != worst[2]
+
+
+def test_verify_with_a_wrong_gradient_is_status_1_and_shows_it(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        Row("pool", "central", np.nan, 1e-9, 1e-6, True, 0, 0.1, "all is well"),
+        Row("dense", "taylor", 1.0, 0.5, 2.9, False, 0, 0.1, "dW[0, 1] is wrong"),
+    ]
+    monkeypatch.setattr("minipinet.verify.verify_all", lambda *_, **__: rows)
+    status, out, err = call(capsys, "verify")
+    assert (status, err) == (1, "minipinet: error: 1 of 2 checks failed\n")
+    assert out.endswith("WRONG\n\ndW[0, 1] is wrong\n")
+    assert "all is well" not in out
+    status, out, err = call(capsys, "verify", "--json")
+    assert (status, err) == (1, "minipinet: error: 1 of 2 checks failed\n")
+    assert '"ok": false' in out
