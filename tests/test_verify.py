@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -424,6 +425,15 @@ def test_unknown_method_and_forwards_that_refuse_complex_numbers() -> None:
 
     with pytest.raises(VerificationError, match="cannot take complex numbers"):
         check(real_only, sine_backward, "complex", x=np.ones(2))
+
+
+def test_the_name_is_the_forwards_also_behind_partial() -> None:
+    def scale_forward(x: Array, by: float) -> tuple[Array, float]:
+        return by * x, by
+
+    report = check(partial(scale_forward, by=2.0), lambda dout, by: by * dout, x=np.ones(2))
+    assert report.pair == "scale"
+    assert report.ok
 
 
 # The project's own pairs, spoilt one gradient at a time by a hundredth of a percent.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,13 +96,19 @@ def check_pair(
     """
     if method not in REDRAWS:
         raise UsageError(f"method: expected one of {', '.join(REDRAWS)}, got {method!r}")
-    name = name or getattr(forward, "__name__", "pair").removesuffix("_forward")
+    name = name or _name_of(forward)
     tolerance = TOLERANCE[method] if tolerance is None else tolerance
     point = probe(name, forward, backward, inputs, rng)
     settings = _Settings(method, tolerance, directions, each_entry, max_skipped)
     report = _taylor(point, settings, rng) if method == "taylor" else _differences(point, settings, rng)
     require_same_at_x(point)
     return report
+
+
+def _name_of(forward: Forward) -> str:
+    while isinstance(forward, partial):
+        forward = forward.func
+    return getattr(forward, "__name__", type(forward).__name__).removesuffix("_forward")
 
 
 class _Settings(NamedTuple):

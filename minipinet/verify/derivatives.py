@@ -14,8 +14,9 @@ from minipinet.verify.probe import Evaluation, Point, VerificationError
 #: Step of the central differences, in units of max(1, largest entry of the array). Truncation (h^2) and rounding
 #: (1e-16 / h) both stay near 1e-10 here; the complex step subtracts nothing, so its step is as small as can be.
 STEP = {"central": 1e-5, "complex": 1e-30}
-#: A step that crosses a kink is drawn again this many times, each time ten (Taylor: four) times shorter.
-REDRAWS = {"central": 2, "complex": 0, "taylor": 6}
+#: A step that crosses a kink is drawn again this many times, each time ten times shorter (Taylor, which needs long
+#: steps: from the fourth time on half as long).
+REDRAWS = {"central": 2, "complex": 0, "taylor": 15}
 
 
 class Derivative(NamedTuple):
@@ -134,7 +135,7 @@ def taylor_remainder(point: Point, rng: np.random.Generator) -> tuple[Remainder 
         move = {
             k: rng.standard_normal(np.shape(v)) * (np.max(np.abs(v), initial=0.0) or 1.0) for k, v in enumerate(point.x)
         }
-        h = 2.0**-5 * 4.0**-dropped * 0.5 ** np.arange(10)
+        h = 2.0**-5 * 0.5 ** max(0, dropped - 3) * 0.5 ** np.arange(10)
         changes = []
         for h_k in h:
             change = central_change(point, move, float(h_k))

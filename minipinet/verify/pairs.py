@@ -11,6 +11,15 @@ import numpy as np
 from minipinet._array import Array
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.attention import column_softmax_backward, column_softmax_forward, pool_backward, pool_forward
+from minipinet.attention_readout import (
+    FUSED_RANGE,
+    attention_readout_backward,
+    attention_readout_forward,
+    fused_backward,
+    fused_forward,
+    stepwise_backward,
+    stepwise_forward,
+)
 from minipinet.graphs import DisjointUnion, as_graph, disjoint_union
 from minipinet.model import (
     LossCache,
@@ -79,9 +88,9 @@ def example_batch(union: DisjointUnion, dtype: str = "float64", *, merge: bool =
     return make_batch(refine(union, merge=merge), np.arange(len(union.ptr) - 1), dtype)
 
 
-def example_params(rng: np.random.Generator, *, bias: bool, learned_pq: bool) -> PiNetParams:
-    """Draw small weights for three features and three classes, with biases and p, q away from their start."""
-    params = init_params(rng, 3, 3, hidden=5, out=4, bias=bias, learned_pq=learned_pq, dtype="float64")
+def example_params(rng: np.random.Generator, C: int, *, bias: bool, learned_pq: bool) -> PiNetParams:
+    """Draw small weights for three features and C classes, with biases and p, q away from their start."""
+    params = init_params(rng, 3, C, hidden=5, out=4, bias=bias, learned_pq=learned_pq, dtype="float64")
     return PiNetParams(*(w if w is None else draw(rng, *w.shape) / 2 for w in params))
 
 
@@ -103,11 +112,19 @@ def layer_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     def weights(F_in: int, F: int) -> dict[str, Any]:
         return {"M": draw(rng, n_in, F_in), "W": draw(rng, F_in, F), "b": draw(rng, F), "p": p, "q": q}
 
+    def stacks(C: int, H_0: float = 0.0) -> dict[str, Any]:
+        H = draw(rng, n, 3)
+        H[pool.state[pool.graph == 0]] += H_0
+        return {"H": H, "Z_X": draw(rng, n, 2), "W_D": draw(rng, 6, C), "b_D": draw(rng, C)}
+
     propagate = partial(propagate_forward, step=step), propagate_backward
     message_passing = partial(message_passing_forward, step=step), message_passing_backward
     column_softmax = partial(column_softmax_forward, pool=pool), column_softmax_backward
     pooling = partial(pool_forward, pool=pool), pool_backward
     dense = dense_forward, dense_backward
+    stepwise = partial(stepwise_forward, pool=pool), stepwise_backward
+    fused = partial(fused_forward, pool=pool), fused_backward
+    readout = partial(attention_readout_forward, pool=pool), attention_readout_backward
     cross_entropy = partial(softmax_cross_entropy_forward, y=y), softmax_cross_entropy_backward
     pairs = [
         Pair("propagate", *propagate, {"M": draw(rng, n_in, 3), "p": p, "q": q}, SMOOTH),
@@ -117,6 +134,9 @@ def layer_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
         Pair("column_softmax", *column_softmax, {"H": draw(rng, n, 3)}, SMOOTH),
         Pair("pool", *pooling, {"Z_A": draw(rng, E, 3), "Z_X": draw(rng, n, 2)}, SMOOTH),
         Pair("dense", *dense, {"M": draw(rng, B, 4), "W": draw(rng, 4, 3), "b": draw(rng, 3)}, SMOOTH),
+        Pair("readout, stepwise", *stepwise, stacks(3), SMOOTH),
+        Pair("readout, fused", *fused, stacks(2), SMOOTH),
+        Pair("readout, some graphs fused", *readout, stacks(2, H_0=FUSED_RANGE + 1), SMOOTH),
         Pair("softmax_cross_entropy", *cross_entropy, {"Z": draw(rng, B, 3)}, SMOOTH),
     ]
     return [pair._replace(inputs=cast(pair.inputs, dtype)) for pair in pairs]
@@ -131,9 +151,10 @@ def model_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     ['pinet', 'pinet, fixed p and q', 'loss']
     """
     batch = example_batch(example_union(rng), dtype)
-    y = np.arange(batch.B) % 3
-    learned = example_params(rng, bias=True, learned_pq=True)
-    fixed = example_params(rng, bias=False, learned_pq=False)
+    y = np.arange(batch.B) % 2
+    learned = example_params(rng, 3, bias=True, learned_pq=True)
+    fixed = example_params(rng, 2, bias=False, learned_pq=False)
+    two_classes = example_params(rng, 2, bias=True, learned_pq=True)
     pq = np.array([[0.375, 0.75], [0.75, 0.25], [1.0, 0.0], [0.5, 1.0]])
 
     def forward(params: PiNetParams, X: Array, pq: Array | None = None) -> tuple[Array, PiNetCache]:
@@ -152,7 +173,7 @@ def model_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     pairs = [
         Pair("pinet", forward, pinet_backward, {"params": learned, "X": X}, WHOLE),
         Pair("pinet, fixed p and q", partial(forward, pq=pq), pinet_backward, {"params": fixed, "X": X}, WHOLE),
-        Pair("loss", training_loss, training_loss_backward, {"params": learned}, WHOLE),
+        Pair("loss", training_loss, training_loss_backward, {"params": two_classes}, WHOLE),
     ]
     return [pair._replace(inputs=cast(pair.inputs, dtype)) for pair in pairs]
 
