@@ -119,9 +119,7 @@ def test_no_file_is_long(path: Path) -> None:
 def test_no_file_names_a_place_on_one_machine(path: Path) -> None:
     text = path.read_bytes().decode("utf-8")
     # Put together here so that this file does not hold what it looks for.
-    places = re.findall(
-        "|".join(["/" + folder for folder in (r"home/\w", r"Users/\w", "root/", "work/")]), text
-    )
+    places = re.findall("|".join(["/" + folder for folder in (r"home/\w", r"Users/\w", "root/", "work/")]), text)
     assert not places, f"{path}: {places}"
 
 
