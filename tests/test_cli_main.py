@@ -193,16 +193,18 @@ def test_the_callers_warning_filters_come_back(capsys: pytest.CaptureFixture[str
         warnings.warn("an error again", Notice, stacklevel=1)
 
 
-def test_output_that_cannot_be_written_is_status_1() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_status_1(unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
-        outcome = finish(start("data", "list", cwd=Path.cwd(), stdout=full))
+        outcome = finish(start("data", "list", cwd=Path.cwd(), stdout=full, env={"PYTHONUNBUFFERED": unbuffered}))
     assert (outcome.status, outcome.err) == (1, "minipinet: error: No space left on device\n")
 
 
-def test_a_reader_that_leaves_is_met_in_silence() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_is_met_in_silence(unbuffered: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    outcome = finish(start("data", "list", cwd=Path.cwd(), stdout=writer))
+    outcome = finish(start("data", "list", cwd=Path.cwd(), stdout=writer, env={"PYTHONUNBUFFERED": unbuffered}))
     os.close(writer)
     assert (outcome.status, outcome.err) == (141, "")
 

@@ -33,7 +33,7 @@ def test_case_123_a_cross_validation_is_reported_whole(capsys: Capture) -> None:
     assert status == 0
     summary = json.loads(Path("run/run.json").read_text())["results"]["summary"]
     lines = out.splitlines()
-    assert lines[0] == "Dataset(MUTAG: 188 graphs, 2 classes (-1: 63, 1: 125), 7 features from labels)"
+    assert lines[0] == "MUTAG: 188 graphs, 2 classes (-1: 63, 1: 125), 7 features a node from labels"
     at = lines.index("fold  test graphs  accuracy   loss  epoch  seconds")
     assert [line.split()[:2] for line in lines[at + 1 : at + 4]] == [["0", "63"], ["1", "63"], ["2", "62"]]
     mean, sd = summary["accuracy_mean"], summary["accuracy_sd"]
@@ -50,10 +50,11 @@ def test_case_123_a_cross_validation_is_reported_whole(capsys: Capture) -> None:
 
 
 def test_learned_p_and_q_are_shown_with_their_spread_and_fixed_ones_without(capsys: Capture) -> None:
-    _, out, _ = call(capsys, "train", *TINY, "--folds", 2, "--run-dir", "a")
+    _, out, _ = call(capsys, "train", *TINY, "--folds", 2, "--lr", 0.05, "--run-dir", "a")
     folds = json.loads(Path("a/run.json").read_text())["results"]["folds"]
     p = [fold["p"][3] for fold in folds]
     row = next(line for line in out.splitlines() if line.startswith("X1"))
+    assert np.std(p, ddof=1) > 0.002, "too small a spread to see"
     assert row.split()[1:4] == [f"{np.mean(p):.3f}", "±", f"{np.std(p, ddof=1):.3f}"]
     _, out, _ = call(capsys, "train", *TINY, "--folds", 2, "--pq", "0,0.5:1,0:0.25,1:1,1")
     at = out.splitlines().index("p and q, fixed")
@@ -163,6 +164,7 @@ def test_early_stopping_reports_the_epoch_it_kept(capsys: Capture) -> None:
     assert f"epoch                {best} of {len(log)}" in out
     assert f"validation loss      {losses[best - 1]:.3f}" in out
     assert f"training loss        {log[best - 1]['loss']:.3f}" in out
+    assert "majority-class rate  0.665" in out
 
 
 def test_a_folder_of_ones_own_with_other_features(capsys: Capture) -> None:
@@ -182,7 +184,7 @@ def test_a_folder_of_ones_own_with_other_features(capsys: Capture) -> None:
     assert document["run_dir"].startswith("runs/MINE-")
     outcome = call(capsys, *words)
     assert "note: MINE: there are no node labels" in outcome.err
-    assert "1 features from constant" in outcome.out
+    assert "1 features a node from constant" in outcome.out
 
 
 def test_progress_on_a_terminal_is_a_bar_and_elsewhere_at_most_ten_lines(

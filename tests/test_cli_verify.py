@@ -44,13 +44,17 @@ def test_verify_with_a_wrong_gradient_is_status_1_and_shows_it(
 ) -> None:
     rows = [
         Row("pool", "central", np.nan, 1e-9, 1e-6, True, 0, 0.1, "all is well"),
-        Row("dense", "taylor", 1.0, 0.5, 2.9, False, 0, 0.1, "dW[0, 1] is wrong"),
+        Row("dense", "taylor", 1.25, 0.5, 2.9, False, 0, 0.1, "dW[0, 1] is wrong"),
     ]
     monkeypatch.setattr("minipinet.verify.verify_all", lambda *_, **__: rows)
     status, out, err = call(capsys, "verify")
     assert (status, err) == (1, "minipinet: error: 1 of 2 checks failed\n")
+    assert [line.split()[:5] for line in out.splitlines()[1:3]] == [
+        ["pool", "central", "-", "1.0e-09", "1e-06"],
+        ["dense", "taylor", "1.25", "5.0e-01", "2.9"],
+    ]
     assert out.endswith("WRONG\n\ndW[0, 1] is wrong\n")
     assert "all is well" not in out
-    status, out, err = call(capsys, "verify", "--json")
-    assert (status, err) == (1, "minipinet: error: 1 of 2 checks failed\n")
-    assert '"ok": false' in out
+    outcome = call(capsys, "verify", "--json")
+    assert (outcome.status, outcome.err) == (1, "minipinet: error: 1 of 2 checks failed\n")
+    assert outcome.json["ok"] is False

@@ -86,6 +86,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     from minipinet.datasets import available
     from minipinet.datasets.catalogue import DIGESTS
     from minipinet.datasets.download import download_url
+    from minipinet.splits import class_counts
 
     A, X, ptr = dataset.graphs
     sizes, deg = np.diff(ptr), np.diff(A.indptr)
@@ -97,7 +98,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "graphs": len(dataset),
-        "classes": {str(name): int(n) for name, n in zip(dataset.classes, np.bincount(dataset.y), strict=True)},
+        "classes": class_counts(dataset.labels),
         "features": X.shape[1],
         "features_from": dataset.encoder.kind,
         "node_label_values": labels,

@@ -8,11 +8,21 @@ import numpy as np
 
 from minipinet.cli.tables import confusion_table, number, pairs, spread, table
 from minipinet.model import LAYERS
+from minipinet.splits import class_counts
 
 if TYPE_CHECKING:
     from minipinet.crossval import CrossValidation
     from minipinet.datasets import Dataset
     from minipinet.runs import Trained
+
+
+def data_text(dataset: Dataset) -> str:
+    """Return one line on the data: how many graphs of which class, with how many features."""
+    counts = ", ".join(f"{name}: {count}" for name, count in class_counts(dataset.labels).items())
+    return (
+        f"{dataset.name}: {len(dataset)} graphs, {dataset.num_classes} classes ({counts}), "
+        f"{dataset.num_features} features a node from {dataset.encoder.kind}"
+    )
 
 
 def cross_validation_text(result: CrossValidation) -> str:
@@ -43,12 +53,12 @@ def cross_validation_text(result: CrossValidation) -> str:
 def training_text(trained: Trained, dataset: Dataset) -> str:
     """Return how the model fits what it was trained on, and the p, q of each layer."""
     record = trained.state.history[trained.epoch - 1]
-    counts = np.bincount(dataset.y, minlength=dataset.num_classes)
+    majority = max(class_counts(dataset.labels).values()) / len(dataset)
     figures = [
         ("epoch", f"{trained.epoch} of {trained.state.epoch}"),
         ("training accuracy", f"{number(record.accuracy)} (on the graphs trained on: no estimate for new ones)"),
         ("training loss", number(record.loss)),
-        ("majority-class rate", number(counts.max() / counts.sum())),
+        ("majority-class rate", number(majority)),
     ]
     if record.validation_accuracy is not None:
         figures[3:3] = [

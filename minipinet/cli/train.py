@@ -75,7 +75,9 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
 
         common.print_json({"run_dir": folder, **read_json(folder / "run.json")})
     else:
-        print(f"{dataset!r}\n\n{text}\n\nsaved in {folder}")
+        from minipinet.cli.report import data_text
+
+        print(f"{data_text(dataset)}\n\n{text}\n\nsaved in {folder}")
 
 
 def _cross_validate(args: argparse.Namespace, dataset: Dataset, settings: Settings, folder: Path) -> str:
