@@ -176,14 +176,14 @@ def _epoch(
     for at in range(0, len(order), settings.batch_size):
         chosen = order[at : at + settings.batch_size]
         batch = make_batch(quotient, chosen, settings.dtype)
-        minimised, logits, cache = loss_forward(params, batch, y[chosen], pairs, settings.l2)
-        _check_finite("the loss", minimised, epoch, settings)
+        _, logits, cache = loss_forward(params, batch, y[chosen], pairs, settings.l2)
         # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
         loss -= float(cache.cross_entropy.log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
         right += int(np.count_nonzero(logits.argmax(axis=1) == y[chosen]))
         params, adam = adam_step(params, loss_backward(cache), adam, settings.lr)
-    for name, values in params._asdict().items():
-        _check_finite(name, 0 if values is None else values, epoch, settings)
+    for name, values in {"the loss": loss, **params._asdict()}.items():
+        if values is not None:
+            _check_finite(name, values, epoch, settings)
     best = state.best
     scores: tuple[float | None, float | None] = (None, None)
     if validation is not None:

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+import minipinet.predictor
 from minipinet.checkpoint import save_checkpoint
 from minipinet.datasets import FeatureEncoder, dataset_from_graphs, load_dataset, refit_encoder
 from minipinet.errors import DataError, Notice, UsageError
 from minipinet.graphs import as_graph
 from minipinet.predictor import PiNet
+from minipinet.quotient import refine
 from minipinet.readout import softmax_cross_entropy_forward
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
@@ -86,8 +88,19 @@ def test_a_data_set_a_list_of_graphs_and_networkx_graphs_give_the_same_bits(muta
         assert same_bits(mutag_model.logits([molecule(g)])[0], expected[g - 20])
 
 
-def test_the_plain_form_predicts_alike(model: PiNet) -> None:
+def test_the_plain_form_predicts_alike(model: PiNet, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = replace(model, settings=replace(model.settings, merge=False))
+    rows: list[int] = []
+
+    def refining(graphs: Any, merge: bool = True) -> Any:
+        quotient = refine(graphs, merge)
+        rows.append(len(quotient.X))
+        return quotient
+
+    monkeypatch.setattr(minipinet.predictor, "refine", refining)
+    plain.logits(DATA)
+    model.logits(DATA)
+    assert rows[0] == len(DATA.graphs.X) > rows[1]
     assert relative_error(plain.logits(DATA), model.logits(DATA)) < ORACLE_FLOAT32
     assert plain.predict(DATA).tolist() == model.predict(DATA).tolist()
 
@@ -95,6 +108,7 @@ def test_the_plain_form_predicts_alike(model: PiNet) -> None:
 LABEL = """
 import sys, networkx as nx
 from minipinet.predictor import PiNet
+from minipinet.quotient import refine
 model = PiNet.load(sys.argv[1])
 G = nx.Graph([(0, 1), (1, 2)])
 nx.set_node_attributes(G, {0: 0, 1: 1, 2: 99}, "label")

@@ -1,10 +1,8 @@
-"""Training: what an epoch visits, what it records, when it stops, and that a state is a value."""
+"""Training: what an epoch visits and records, that a state is a value, one dtype throughout."""
 
 from __future__ import annotations
 
 import copy
-import warnings
-from collections import Counter
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -13,49 +11,26 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-import minipinet.evaluation
 import minipinet.train
-from minipinet._array import Array
 from minipinet._tree import named_leaves
 from minipinet.datasets import dataset_from_graphs
-from minipinet.errors import DivergedError, UsageError
-from minipinet.evaluation import evaluate, score
+from minipinet.evaluation import evaluate
 from minipinet.graphs import as_graph
-from minipinet.model import loss_backward, loss_forward, pinet_forward
-from minipinet.quotient import make_batch, refine
-from minipinet.settings import Settings
-from minipinet.train import TrainState, chosen_params, fit, is_finished, start
-from tests.small_data import same_bits, two_kinds, without_seconds
+from minipinet.model import loss_backward, loss_forward
+from minipinet.quotient import refine
+from minipinet.train import TrainState, fit, start
+from tests.small_data import same_bits, without_seconds
+from tests.small_training import ALL, DATA, QUOTIENT, SMALL, record_batches, train
 from tests.tolerances import ORACLE_FLOAT64, relative_error
-
-SMALL = Settings(epochs=3, batch_size=7, hidden=6, out=4, lr=1e-2)
-DATA = two_kinds(24)
-QUOTIENT = refine(DATA.graphs)
-ALL = np.arange(24)
-
-
-def train(settings: Settings, index: Array = ALL, **options: Any) -> TrainState:
-    return fit(QUOTIENT, DATA.y, index, settings, C=2, **options)
-
-
-@pytest.fixture
-def visited(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """Return a list that fills with the graph numbers of each batch made."""
-    batches: list[list[int]] = []
-
-    def recording(quotient: Any, index: Array, dtype: str = "float32") -> Any:
-        batches.append(index.tolist())
-        return make_batch(quotient, index, dtype)
-
-    monkeypatch.setattr(minipinet.train, "make_batch", recording)
-    monkeypatch.setattr(minipinet.evaluation, "make_batch", recording)
-    return batches
 
 
 @pytest.mark.parametrize(
     ("batch_size", "sizes"), [(5, [5, 5, 1]), (10, [10, 1]), (11, [11]), (50, [11]), (1, [1] * 11)]
 )
-def test_case_050_short_last_batch_is_trained_on(visited: list[list[int]], batch_size: int, sizes: list[int]) -> None:
+def test_case_050_short_last_batch_is_trained_on(
+    monkeypatch: pytest.MonkeyPatch, batch_size: int, sizes: list[int]
+) -> None:
+    visited = record_batches(monkeypatch)
     train(replace(SMALL, batch_size=batch_size, epochs=2), ALL[3:14])
     assert [len(batch) for batch in visited] == sizes * 2
     for epoch in (visited[: len(sizes)], visited[len(sizes) :]):
@@ -92,7 +67,8 @@ def test_l2_pulls_on_the_message_passing_kernels_alone() -> None:
     assert np.linalg.norm(pulled.W_D) > 0.8 * np.linalg.norm(free.W_D)
 
 
-def test_case_080_batches_are_mixed_by_the_seed(visited: list[list[int]]) -> None:
+def test_case_080_batches_are_mixed_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited = record_batches(monkeypatch)
     sorted_by_class = np.argsort(DATA.y, kind="stable")
     train(replace(SMALL, batch_size=12, epochs=2), sorted_by_class)
     for batch in visited:
@@ -183,30 +159,6 @@ def test_case_073_one_dtype_throughout(dtype: str, pq: Any, monkeypatch: pytest.
     assert {path for path, found in seen.items() if found != dtype} == set()
 
 
-def test_case_077_evaluation_visits_each_graph_once(visited: list[list[int]]) -> None:
-    params = start(SMALL, 2, 2).params
-    index = np.array([3, 1, 20, 7, 8, 9, 2])
-    results = []
-    for batch_size in (1, 2, 3, 7, 100):
-        visited.clear()
-        results.append(evaluate(params, None, QUOTIENT, DATA.y, index, batch_size=batch_size))
-        assert Counter(chain.from_iterable(visited)) == Counter(index.tolist())
-        assert results[-1].accuracy == round(results[-1].accuracy * len(index)) / len(index)
-    for result in results[1:]:
-        assert same_bits(result.logits, results[0].logits)
-        assert result.index.tolist() == index.tolist()
-    assert results[0].predictions.tolist() == results[0].logits.argmax(axis=1).tolist()
-
-
-def test_evaluation_is_in_the_order_asked_for() -> None:
-    params = start(SMALL, 2, 2).params
-    there, back = (evaluate(params, None, QUOTIENT, DATA.y, index) for index in (ALL, ALL[::-1]))
-    assert same_bits(there.logits, np.ascontiguousarray(back.logits[::-1]))
-    alone = pinet_forward(params, make_batch(QUOTIENT, [5]))[0]
-    assert same_bits(alone[0], there.logits[5])
-    assert same_bits(score(params, None, QUOTIENT, ALL), there.logits)
-
-
 def test_training_learns_and_records() -> None:
     state = train(replace(SMALL, epochs=100))
     assert [record.epoch for record in state.history] == list(range(1, 101))
@@ -226,72 +178,6 @@ def test_fixed_pq_is_recorded_as_given() -> None:
     assert record.q == (1.0, 0.0, 0.25, 1.0)
 
 
-def test_the_validation_part_is_scored_and_never_trained_on() -> None:
-    held, rest = ALL[:6], ALL[6:]
-    with_validation = train(replace(SMALL, validation=0.1), rest, validation_index=held)
-    without = train(SMALL, rest)
-    assert same_bits(with_validation.params, without.params)
-    scored = evaluate(with_validation.params, None, QUOTIENT, DATA.y, held)
-    assert with_validation.history[-1].validation_loss == scored.loss
-    assert with_validation.history[-1].validation_accuracy == scored.accuracy
-    assert chosen_params(with_validation) == (with_validation.params, 3)
-
-
-def test_early_stopping_keeps_the_best_epoch() -> None:
-    # At this rate the validation loss falls, then climbs.
-    settings = replace(SMALL, epochs=200, lr=0.1, validation=0.1, patience=4)
-    states: list[TrainState] = []
-    state = train(settings, ALL[8:], validation_index=ALL[:8], on_epoch=states.append)
-    losses = [record.validation_loss for record in state.history]
-    best = int(np.argmin(np.array(losses, dtype=float)))
-    assert state.epoch == len(losses) == best + 1 + 4 < 200
-    params, epoch = chosen_params(state)
-    assert epoch == best + 1
-    assert same_bits(params, states[best].params)
-    assert not same_bits(params, state.params)
-    assert evaluate(params, None, QUOTIENT, DATA.y, ALL[:8]).loss == min(loss for loss in losses if loss is not None)
-    assert is_finished(state, settings)
-    assert not is_finished(states[-2], settings)
-
-
-def test_early_stopping_goes_on_from_a_break() -> None:
-    settings = replace(SMALL, epochs=200, lr=0.1, validation=0.1, patience=4)
-    states: list[TrainState] = []
-    whole = train(settings, ALL[8:], validation_index=ALL[:8], on_epoch=states.append)
-    resumed = train(settings, ALL[8:], validation_index=ALL[:8], state=states[len(states) // 2])
-    assert same_bits(resumed.params, whole.params)
-    assert same_bits(chosen_params(resumed), chosen_params(whole))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_divergence_stops_with_the_epoch_and_no_warning(dtype: str) -> None:
-    seen: list[int] = []
-    settings = replace(SMALL, lr=1e30 if dtype == "float32" else 1e160, dtype=dtype, epochs=50)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(DivergedError, match=r"epoch 1: .*no longer finite.*lr") as stop:
-            train(settings, on_epoch=lambda state: seen.append(state.epoch))
-    assert seen == []
-    assert "\n" not in str(stop.value)
-
-
-def test_divergence_in_a_later_epoch_is_named_and_earlier_epochs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = 0
-
-    def poisoned(cache: Any) -> Any:
-        nonlocal steps
-        steps += 1
-        grads = loss_backward(cache)
-        return grads._replace(W_X1=grads.W_X1 * np.float32("nan")) if steps == 12 else grads
-
-    monkeypatch.setattr(minipinet.train, "loss_backward", poisoned)
-    seen: list[TrainState] = []
-    with pytest.raises(DivergedError, match="epoch 3: W_X1"):  # four batches an epoch: the last of the third
-        train(SMALL, on_epoch=seen.append)
-    assert [state.epoch for state in seen] == [1, 2]
-    assert all(np.isfinite(values).all() for _, values in named_leaves(seen[-1].params) if values is not None)
-
-
 def test_blas_runs_on_one_thread_inside_and_is_given_back() -> None:
     before = [(library["filepath"], library["num_threads"]) for library in threadpool_info()]
     inside: list[int] = []
@@ -302,43 +188,3 @@ def test_blas_runs_on_one_thread_inside_and_is_given_back() -> None:
     train(SMALL, on_epoch=look)
     assert set(inside) == {1}
     assert [(library["filepath"], library["num_threads"]) for library in threadpool_info()] == before
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (DATA.y[:-1], "expected 24 whole numbers"),
-        (DATA.y.astype(float), "dtype float64"),
-        (DATA.y.astype(str), "whole numbers"),
-        (DATA.y.astype(bool), "dtype bool"),
-        (DATA.y[:, None], r"shape \(24, 1\)"),
-        (DATA.y + 1, "classes 0 to 1, got 1 to 2"),
-        (DATA.y - 1, "classes 0 to 1, got -1 to 0"),
-    ],
-)
-def test_case_075_labels_that_are_no_class_numbers_are_refused(y: Array, message: str) -> None:
-    params = start(SMALL, 2, 2).params
-    with pytest.raises(UsageError, match=f"y: .*{message}"):
-        fit(QUOTIENT, y, ALL, SMALL, C=2)
-    with pytest.raises(UsageError, match=f"y: .*{message}"):
-        evaluate(params, None, QUOTIENT, y, ALL)
-
-
-@pytest.mark.parametrize("index", [[], [24], [-1], [0.5], [[0, 1]], ["a"], [True, False]])
-def test_numbers_that_are_no_graphs_are_refused(index: Any) -> None:
-    params = start(SMALL, 2, 2).params
-    numbers = np.array(index)
-    for call in (
-        lambda: train(SMALL, numbers),
-        lambda: evaluate(params, None, QUOTIENT, DATA.y, numbers),
-        lambda: score(params, None, QUOTIENT, numbers),
-    ):
-        with pytest.raises(UsageError, match="index: expected"):
-            call()
-    with pytest.raises(UsageError, match="validation_index: expected"):
-        train(SMALL, validation_index=numbers)
-
-
-def test_patience_without_graphs_to_validate_on_is_refused() -> None:
-    with pytest.raises(UsageError, match="validation_index"):
-        train(replace(SMALL, validation=0.1, patience=2))

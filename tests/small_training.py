@@ -1,0 +1,39 @@
+"""Short trainings on a small data set: shared by the tests of training and scoring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minipinet.evaluation
+import minipinet.train
+from minipinet._array import Array
+from minipinet.quotient import make_batch, refine
+from minipinet.settings import Settings
+from minipinet.train import TrainState, fit
+from tests.small_data import two_kinds
+
+SMALL = Settings(epochs=3, batch_size=7, hidden=6, out=4, lr=1e-2)
+DATA = two_kinds(24)
+QUOTIENT = refine(DATA.graphs)
+ALL = np.arange(24)
+
+
+def train(settings: Settings, index: Array = ALL, **options: Any) -> TrainState:
+    """Train on some graphs of the small data set."""
+    return fit(QUOTIENT, DATA.y, index, settings, C=2, **options)
+
+
+def record_batches(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """Return a list that fills with the graph numbers of each batch made from now on."""
+    batches: list[list[int]] = []
+
+    def recording(quotient: Any, index: Array, dtype: str = "float32") -> Any:
+        batches.append(index.tolist())
+        return make_batch(quotient, index, dtype)
+
+    monkeypatch.setattr(minipinet.train, "make_batch", recording)
+    monkeypatch.setattr(minipinet.evaluation, "make_batch", recording)
+    return batches
