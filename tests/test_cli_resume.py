@@ -38,6 +38,14 @@ def test_a_run_that_never_began_leaves_no_folder(capsys: Capture) -> None:
     assert list(Path("runs").iterdir()) == []
 
 
+@pytest.mark.parametrize("make", [lambda: Path("runs").write_text(""), lambda: Path("runs").symlink_to("nowhere")])
+def test_a_place_for_runs_that_is_no_folder_is_status_1(capsys: Capture, make: Callable[[], object]) -> None:
+    make()
+    status, out, err = call(capsys, "train", *TINY, "--folds", 2)
+    assert (status, out) == (1, "")
+    assert err == "minipinet: error: runs: File exists\n"
+
+
 def test_case_108_a_folder_in_use_is_refused_and_stays_as_it_is(capsys: Capture) -> None:
     assert call(capsys, "train", *TINY, "--folds", 2, "--run-dir", "run").status == 0
     before = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}

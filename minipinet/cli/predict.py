@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Label graphs with a saved model; the answers are the class names of the data the model was trained on.
 
-DATA is a TU data set (a name, a folder or a zip; the labels of its graphs are not looked at) or a file NAME.json
-with one networkx graph in node-link form, or a list of them, as networkx.node_link_data writes them. In a node-link
-graph each node carries its atom type under the key "label" (see --node-label) and its numbers under the keys that
---node-attributes lists, as far as the model was trained on them.
+DATA is a TU data set (a name, a folder or a zip; its file of graph labels must be there, but what it says does not
+matter) or a file NAME.json with one networkx graph in node-link form, or a list of them, as networkx.node_link_data
+writes them. In a node-link graph each node carries its atom type under the key "label" (see --node-label) and its
+numbers under the keys that --node-attributes lists, as far as the model was trained on them.
 
 An atom type that the model never saw is no error: such a node's features are zero, so that it takes part through
 its edges alone, and a note on standard error names the type."""

@@ -8,6 +8,7 @@ import os
 import shlex
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,7 @@ def _train(args: argparse.Namespace, dataset: Dataset, settings: Settings, folde
 
 
 @contextlib.contextmanager
-def _run_folder(asked: str | None, name: str) -> Any:
+def _run_folder(asked: str | None, name: str) -> Iterator[Path]:
     """Give the folder asked for, or a new one, which goes again if nothing is begun in it."""
     if asked is not None:
         yield Path(asked)
@@ -144,11 +145,12 @@ def _run_folder(asked: str | None, name: str) -> Any:
 
 def _new_folder(wanted: Path) -> Path:
     """Make the folder `wanted`, or with a number after its name when another run has just made that one."""
+    wanted.parent.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
         folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir()
         except FileExistsError:
             number += 1
         else:
