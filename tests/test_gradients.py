@@ -19,6 +19,8 @@ from minipinet.propagation import (
     message_passing_forward,
     propagate_backward,
     propagate_forward,
+    relu_backward,
+    relu_forward,
 )
 from minipinet.quotient import GraphBatch
 from minipinet.readout import softmax_cross_entropy_backward, softmax_cross_entropy_forward
@@ -233,3 +235,11 @@ def test_case_066_cross_entropy_backward_rows_sum_to_zero_and_are_not_doubled() 
     forward = partial(softmax_cross_entropy_forward, y=y)
     for method in ("central", "complex"):
         check(Pair("", forward, softmax_cross_entropy_backward, {"Z": Z}, ()), method)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_relu_takes_0_for_its_derivative_at_0(dtype: str) -> None:
+    H = np.array([[0.0, -0.0, 1e-30, -1e-30, 2.0, -2.0]], dtype)
+    Z, mask = relu_forward(H)
+    assert Z.tolist() == [[0.0, 0.0, H[0, 2], 0.0, 2.0, 0.0]]
+    assert relu_backward(np.ones_like(H), mask).tolist() == [[0.0, 0.0, 1.0, 0.0, 1.0, 0.0]]
