@@ -74,7 +74,6 @@ def build_adjacency(
     dtype = index_dtype(max(N, weights.size))
     rows, cols, weights = np.asarray(rows, dtype)[present], np.asarray(cols, dtype)[present], weights[present]
     A = coo_array((weights, (rows, cols)), shape=(N, N)).tocsr()  # adds up repeats
-    A.sum_duplicates()
     repeats = int(weights.size - A.nnz)
     reweighted = 0
     if not weighted:

@@ -572,7 +572,7 @@ def test_case_054_node_ids_move_too_and_rows_alone_are_another_graph() -> None:
 
 @pytest.mark.parametrize(
     "permutation",
-    [[0, 1], [0, 1, 2, 3], [0, 1, 1], [1, 2, 3], [-1, 0, 1], [0, 0.5, 2], [[0, 1, 2]], "012", None, [0, 1, np.nan]],
+    [[0, 1], [0, 1, 2, 3], [0, 1, 1], [1, 2, 3], [-1, 0, 1], [0, 0.5, 2], [[0, 1, 2]], 1, "012", None, [0, 1, np.nan]],
     ids=repr,
 )
 def test_permutation_refused(permutation: Any) -> None:
