@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from minipinet._array import Array
 from minipinet.errors import UsageError
 from minipinet.model import PiNetParams, pinet_forward
-from minipinet.quotient import GraphBatch, Quotient, make_batch
+from minipinet.quotient import GraphBatch, Quotient, make_batches
 from minipinet.readout import softmax_cross_entropy_forward
 
 #: Graphs scored at a time; a graph's scores do not depend on it.
@@ -71,13 +72,8 @@ def score(
         return _logits(params, pq, make_batches(quotient, index, batch_size, str(params.W_D.dtype)))
 
 
-def make_batches(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> list[GraphBatch]:
-    """Cut graphs into batches, in order, the last one as short as need be."""
-    return [make_batch(quotient, index[at : at + batch_size], dtype) for at in range(0, len(index), batch_size)]
-
-
 def score_batches(
-    params: PiNetParams, pq: Array | None, batches: list[GraphBatch], y: Array, index: Array
+    params: PiNetParams, pq: Array | None, batches: Iterable[GraphBatch], y: Array, index: Array
 ) -> Evaluation:
     """Score batches made of the graphs `index`; for callers that hold the number of BLAS threads at one."""
     logits = _logits(params, pq, batches)
@@ -110,5 +106,5 @@ def class_numbers(y: Array, quotient: Quotient, C: int) -> Array:
     return classes.astype(np.int64)
 
 
-def _logits(params: PiNetParams, pq: Array | None, batches: list[GraphBatch]) -> Array:
+def _logits(params: PiNetParams, pq: Array | None, batches: Iterable[GraphBatch]) -> Array:
     return np.concatenate([pinet_forward(params, batch, pq)[0] for batch in batches])

@@ -239,6 +239,7 @@ def loss_forward(
     pq : (4, 2) array or None
     l2 : float >= 0
     """
+    l2 = float(l2)  # a NumPy scalar would lift float32 to float64
     logits, pinet = pinet_forward(params, batch, pq)
     loss, cross_entropy = softmax_cross_entropy_forward(logits, y)
     if l2:
@@ -246,12 +247,12 @@ def loss_forward(
     return loss, logits, LossCache(params, pinet, cross_entropy, l2)
 
 
-def loss_backward(cache: LossCache) -> PiNetParams:
-    """Return the gradient of the loss in every parameter."""
+def loss_backward(dloss: Array, cache: LossCache) -> PiNetParams:
+    """Return the gradient of every parameter for a cotangent of the loss (1 to train)."""
     params, pinet, cross_entropy, l2 = cache
     # loss = cross_entropy(pinet(params)) + l2 * sum of W^2 over the message-passing kernels
-    grads = pinet_backward(softmax_cross_entropy_backward(1.0, cross_entropy), pinet).dparams
+    grads = pinet_backward(softmax_cross_entropy_backward(dloss, cross_entropy), pinet).dparams
     if l2:
-        decay = {name: getattr(grads, name) + 2 * l2 * getattr(params, name) for name in MESSAGE_KERNELS}
+        decay = {name: getattr(grads, name) + 2 * l2 * dloss * getattr(params, name) for name in MESSAGE_KERNELS}
         grads = grads._replace(**decay)
     return grads

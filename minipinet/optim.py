@@ -57,6 +57,7 @@ def adam_step(
     """
     step = state.step + 1
     # Python floats take the arrays' dtype; a NumPy scalar would lift float32 to float64.
+    lr, beta1, beta2, eps = float(lr), float(beta1), float(beta2), float(eps)
     c1, c2 = 1 - beta1**step, 1 - beta2**step
     rows = [_update(*leaf, lr, beta1, beta2, eps, c1, c2) for leaf in zip(params, grads, state.m, state.v, strict=True)]
     new, m, v = (PiNetParams(*column) for column in zip(*rows, strict=True))

@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
 from minipinet.errors import DivergedError, UsageError
-from minipinet.evaluation import SCORED_AT_ONCE, class_numbers, graph_numbers, make_batches, score_batches
+from minipinet.evaluation import SCORED_AT_ONCE, class_numbers, graph_numbers, score_batches
 from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward, pq_values
 from minipinet.optim import AdamState, adam_init, adam_step
-from minipinet.quotient import GraphBatch, Quotient, make_batch
+from minipinet.quotient import GraphBatch, Quotient, make_batches
 from minipinet.settings import Settings
 
 
@@ -173,14 +173,14 @@ def _epoch(
     rng = copy.deepcopy(state.rng)
     order = index[rng.permutation(len(index))]
     params, adam, loss, right = state.params, state.adam, 0.0, 0
-    for at in range(0, len(order), settings.batch_size):
+    batches = make_batches(quotient, order, settings.batch_size, settings.dtype)
+    for at, batch in zip(range(0, len(order), settings.batch_size), batches, strict=True):
         chosen = order[at : at + settings.batch_size]
-        batch = make_batch(quotient, chosen, settings.dtype)
         _, logits, cache = loss_forward(params, batch, y[chosen], pairs, settings.l2)
         # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
         loss -= float(cache.cross_entropy.log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
         right += int(np.count_nonzero(logits.argmax(axis=1) == y[chosen]))
-        params, adam = adam_step(params, loss_backward(cache), adam, settings.lr)
+        params, adam = adam_step(params, loss_backward(1.0, cache), adam, settings.lr)
     for name, values in {"the loss": loss, **params._asdict()}.items():
         if values is not None:
             _check_finite(name, values, epoch, settings)
@@ -211,4 +211,4 @@ def _validation(index: Array | None, quotient: Quotient, settings: Settings) -> 
             raise UsageError("validation_index: early stopping (patience) needs graphs to validate on, got None")
         return None
     index = graph_numbers("validation_index", index, quotient)
-    return _Validation(index, make_batches(quotient, index, SCORED_AT_ONCE, settings.dtype))
+    return _Validation(index, list(make_batches(quotient, index, SCORED_AT_ONCE, settings.dtype)))

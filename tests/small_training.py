@@ -10,7 +10,7 @@ import pytest
 import minipinet.evaluation
 import minipinet.train
 from minipinet._array import Array
-from minipinet.quotient import make_batch, refine
+from minipinet.quotient import make_batches, refine
 from minipinet.settings import Settings
 from minipinet.train import TrainState, fit
 from tests.small_data import two_kinds
@@ -30,10 +30,10 @@ def record_batches(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """Return a list that fills with the graph numbers of each batch made from now on."""
     batches: list[list[int]] = []
 
-    def recording(quotient: Any, index: Array, dtype: str = "float32") -> Any:
-        batches.append(index.tolist())
-        return make_batch(quotient, index, dtype)
+    def recording(quotient: Any, index: Array, batch_size: int, dtype: str = "float32") -> Any:
+        batches.extend(index[at : at + batch_size].tolist() for at in range(0, len(index), batch_size))
+        return make_batches(quotient, index, batch_size, dtype)
 
-    monkeypatch.setattr(minipinet.train, "make_batch", recording)
-    monkeypatch.setattr(minipinet.evaluation, "make_batch", recording)
+    monkeypatch.setattr(minipinet.train, "make_batches", recording)
+    monkeypatch.setattr(minipinet.evaluation, "make_batches", recording)
     return batches

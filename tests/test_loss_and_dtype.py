@@ -120,19 +120,18 @@ def test_case_073_three_steps_of_training(learned: bool, C: int, dtype: str) -> 
     state = adam_init(params)
     for _ in range(3):
         loss, logits, cache = loss_forward(params, batch, y, pq, l2=0.01)
-        grads = loss_backward(cache)
+        grads = loss_backward(1.0, cache)
         params, state = adam_step(params, grads, state, lr=0.01)
         for tree in (params, state, grads, batch, cache, loss, logits):
             assert foreign_dtypes(tree, dtype) == []
 
 
-@pytest.mark.xfail(strict=True, reason="lr, beta1, beta2, eps and l2 are used as they come; np.float64 lifts float32")
 def test_case_073_a_numpy_scalar_as_learning_rate_or_l2_lifts_nothing() -> None:
     rng = np.random.default_rng(0)
     batch = example_batch(example_union(rng), "float32")
     params = init_params(rng, 3, 3, hidden=4, out=3, bias=True)
     loss, _, cache = loss_forward(params, batch, np.arange(batch.B) % 3, l2=np.float64(0.01))
-    grads = loss_backward(cache)
+    grads = loss_backward(1.0, cache)
     after = adam_step(params, grads, adam_init(params), lr=np.float64(0.01), beta1=np.float64(0.9))
     assert foreign_dtypes((loss, grads, after), "float32") == []
 

@@ -140,7 +140,7 @@ def one_step() -> list[Any]:
         )  # fmt: skip
         y = np.array([0, 1, 0, C - 1, 0, 1])
         cache = loss_forward(params, batch, y, None if learned else np.full((4, 2), 0.25))[-1]
-        loss_backward(cache)
+        loss_backward(1.0, cache)
         seen += [params, cache.pinet, adam_init(params)]
     return seen
 

@@ -154,7 +154,7 @@ def test_gradient_of_the_loss_is_that_of_the_oracle(table: int, C: int) -> None:
     expected = oracle_gradient(union, y, params, pq, 0.25)
     for merge in (True, False):
         _, _, cache = loss_forward(params, batch_of(union, merge=merge), y, pq, 0.25)
-        assert tree_error(loss_backward(cache), expected) < tolerances.ORACLE_FLOAT64
+        assert tree_error(loss_backward(1.0, cache), expected) < tolerances.ORACLE_FLOAT64
 
 
 @pytest.mark.gradient

@@ -217,7 +217,7 @@ def test_case_050_a_batch_of_one_graph_of_one_node(dtype: str) -> None:
         loss, logits, cache = loss_forward(params, batch, np.array([2]))
         assert logits.shape == (1, 3)
         assert np.isfinite(loss)
-        assert all(np.isfinite(g).all() for g in loss_backward(cache) if g is not None)
+        assert all(np.isfinite(g).all() for g in loss_backward(1.0, cache) if g is not None)
 
 
 @pytest.mark.parametrize("batch_size", [5, 10, 11, 1])
@@ -229,7 +229,7 @@ def test_case_050_the_mean_over_all_graphs_is_the_graph_weighted_mean_over_batch
 
     def loss_and_gradient(index: Array) -> tuple[float, PiNetParams]:
         loss, _, cache = loss_forward(params, make_batch(quotient, index, "float64"), y[index])
-        return float(loss), loss_backward(cache)
+        return float(loss), loss_backward(1.0, cache)
 
     loss, gradient = loss_and_gradient(np.arange(11))
     parts = [np.arange(11)[at : at + batch_size] for at in range(0, 11, batch_size)]

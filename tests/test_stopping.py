@@ -86,10 +86,10 @@ def test_divergence_stops_with_the_epoch_and_no_warning(dtype: str) -> None:
 def test_divergence_in_a_later_epoch_is_named_and_earlier_epochs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = 0
 
-    def poisoned(cache: Any) -> Any:
+    def poisoned(dloss: float, cache: Any) -> Any:
         nonlocal steps
         steps += 1
-        grads = loss_backward(cache)
+        grads = loss_backward(dloss, cache)
         return grads._replace(W_X1=grads.W_X1 * np.float32("nan")) if steps == 12 else grads
 
     monkeypatch.setattr(minipinet.train, "loss_backward", poisoned)

@@ -143,8 +143,8 @@ def test_case_073_one_dtype_throughout(dtype: str, pq: Any, monkeypatch: pytest.
         note("batch", args[1])
         return result
 
-    def watched_backward(cache: Any) -> Any:
-        grads = loss_backward(cache)
+    def watched_backward(dloss: float, cache: Any) -> Any:
+        grads = loss_backward(dloss, cache)
         note("grads", grads)
         return grads
 
