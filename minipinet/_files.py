@@ -113,10 +113,16 @@ def sole_writer(folder: Path) -> Iterator[None]:
     UsageError
         When another process holds it.
     """
-    with (folder / ".lock").open("a") as file:
+    try:
+        file = (folder / ".lock").open("a")
+    except OSError as error:
+        raise MinipinetError(f"{folder}: cannot be written: {error.strerror}") from error
+    with file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageError(f"{folder}: another process is writing this run; wait for it or stop it") from None
+            except OSError:  # a file system without locks: as without flock
+                pass
         yield

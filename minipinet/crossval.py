@@ -177,7 +177,7 @@ def _run_fold(
         warnings.simplefilter("ignore", Notice)
         encoded = refit_encoder(dataset, split["train"])
     quotient = refine(encoded.graphs, settings.merge)
-    part = make_part(encoded, quotient, settings, split, fold=fold)
+    part = make_part(encoded, quotient, settings, split)
     try:
         model, state, epoch = train_part(part, folder, checkpoint_seconds, after_epoch)
     except DivergedError as error:

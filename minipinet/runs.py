@@ -35,7 +35,7 @@ class Part(NamedTuple):
     settings: Settings
     train_index: Array
     validation_index: Array | None
-    about: dict[str, Any]  #: what a checkpoint must agree with besides the settings: JSON values
+    digest: str  #: of the data set
 
 
 class Trained(NamedTuple):
@@ -99,8 +99,8 @@ def train_pinet(
     return trained
 
 
-def make_part(dataset: Dataset, quotient: Quotient, settings: Settings, split: dict[str, Array], **about: Any) -> Part:
-    """Put together what one training needs; `about` tells it from the other trainings of the run."""
+def make_part(dataset: Dataset, quotient: Quotient, settings: Settings, split: dict[str, Array]) -> Part:
+    """Put together what one training needs."""
     return Part(
         quotient,
         dataset.y,
@@ -109,7 +109,7 @@ def make_part(dataset: Dataset, quotient: Quotient, settings: Settings, split: d
         settings,
         split["train"],
         split.get("validation"),
-        {"data": dataset.digest, **about},
+        dataset.digest,
     )
 
 
@@ -145,10 +145,17 @@ def train_part(
     found = _state_in(folder / CHECKPOINT, part)
 
     def save(state: TrainState) -> None:
-        save_checkpoint(folder / CHECKPOINT, state, part.settings, part.about)
+        save_checkpoint(folder / CHECKPOINT, state, part.settings, {"data": part.digest})
         write_log(folder, state)
 
-    state = _fit(part, found, _both(now_and_then(save, seconds), on_epoch))
+    keep = now_and_then(save, seconds)
+
+    def after_epoch(state: TrainState) -> None:
+        if on_epoch is not None:
+            on_epoch(state)
+        keep(state)
+
+    state = _fit(part, found, after_epoch)
     trained = _trained(part, state)
     if state is not found or not (folder / MODEL).exists():
         save(state)
@@ -170,15 +177,6 @@ def now_and_then(save: OnEpoch, seconds: float) -> OnEpoch:
             save(state)
             last = time.monotonic()
             pause = seconds and max(seconds, 50 * (last - began))
-
-    return on_epoch
-
-
-def _both(first: OnEpoch, second: OnEpoch | None) -> OnEpoch:
-    def on_epoch(state: TrainState) -> None:
-        first(state)
-        if second is not None:
-            second(state)
 
     return on_epoch
 
@@ -205,6 +203,6 @@ def _state_in(path: Path, part: Part) -> TrainState | None:
     if not path.exists():
         return None
     checkpoint = load_checkpoint(path)
-    if (checkpoint.settings, checkpoint.extra) != (part.settings, part.about):
+    if (checkpoint.settings, checkpoint.extra) != (part.settings, {"data": part.digest}):
         raise UsageError(f"{path}: is the checkpoint of another run; name another folder or overwrite the run")
     return checkpoint.state

@@ -34,6 +34,14 @@ def test_resume_of_a_finished_run_changes_nothing_but_gives_the_results(tmp_path
     assert [fold.history for fold in again.folds] == [fold.history for fold in first.folds]
 
 
+def test_a_kill_between_the_last_checkpoint_and_the_model_is_made_good(tmp_path: Path) -> None:
+    run(tmp_path / "a")
+    run(tmp_path / "b")
+    (tmp_path / "a" / "fold-01" / "model.safetensors").unlink()
+    run(tmp_path / "a", resume=True)
+    assert same_run(tmp_path / "a", tmp_path / "b")
+
+
 def test_resume_of_nothing_begins(tmp_path: Path) -> None:
     run(tmp_path / "a", resume=True)
     run(tmp_path / "b")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import subprocess
@@ -81,9 +82,14 @@ def test_overwrite_begins_anew_and_touches_nothing_else(tmp_path: Path) -> None:
     cross_validate(DATA, SMALL, folds=5, run_dir=tmp_path / "run", overwrite=True)
     (tmp_path / "run" / "notes.txt").write_text("mine")
     (tmp_path / "run" / "fold-04" / "figure.png").write_text("mine")
+    (tmp_path / "run" / "best").mkdir()
+    (tmp_path / "run" / "best" / "model.safetensors").write_text("mine")
     run(tmp_path / "run", overwrite=True)
     run(tmp_path / "fresh")
     assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "run" / "best" / "model.safetensors").read_text() == "mine"
+    (tmp_path / "run" / "best" / "model.safetensors").unlink()
+    (tmp_path / "run" / "best").rmdir()
     (tmp_path / "run" / "notes.txt").unlink()
     (tmp_path / "run" / "fold-04" / "figure.png").unlink()
     (tmp_path / "run" / "fold-04").rmdir()
@@ -134,6 +140,21 @@ def test_two_processes_do_not_write_one_run_and_a_killed_one_does_not_block(tmp_
     holder.send_signal(signal.SIGKILL)
     holder.communicate()
     run(tmp_path)
+
+
+def test_a_file_system_without_locks_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(*args: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", unsupported)
+    with sole_writer(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(MinipinetError, match=f"{tmp_path}: cannot be written"):
+        run(tmp_path)
 
 
 def test_the_lock_is_let_go_after_an_error(tmp_path: Path) -> None:
