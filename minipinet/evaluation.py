@@ -13,6 +13,7 @@ from minipinet.errors import UsageError
 from minipinet.model import PiNetParams, pinet_forward
 from minipinet.quotient import GraphBatch, Quotient, make_batches
 from minipinet.readout import softmax_cross_entropy_forward
+from minipinet.settings import whole
 
 #: Graphs scored at a time; a graph's scores do not depend on it.
 SCORED_AT_ONCE = 256
@@ -57,7 +58,14 @@ def evaluate(
     Returns
     -------
     Evaluation
+
+    Raises
+    ------
+    UsageError
+        For labels or graph numbers that do not fit, and weights for another number of features.
     """
+    check_width(params, quotient)
+    batch_size = whole("batch_size", batch_size)
     index, y = graph_numbers("index", index, quotient), class_numbers(y, quotient, params.W_D.shape[1])
     with threadpool_limits(limits=1):
         return score_batches(params, pq, make_batches(quotient, index, batch_size, str(params.W_D.dtype)), y, index)
@@ -67,6 +75,8 @@ def score(
     params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
 ) -> Array:
     """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
+    check_width(params, quotient)
+    batch_size = whole("batch_size", batch_size)
     index = graph_numbers("index", index, quotient)
     with threadpool_limits(limits=1):
         return _logits(params, pq, make_batches(quotient, index, batch_size, str(params.W_D.dtype)))
@@ -80,6 +90,13 @@ def score_batches(
     predictions = logits.argmax(axis=1)
     loss, _ = softmax_cross_entropy_forward(logits, y[index])
     return Evaluation(index, logits, predictions, float(loss), float(np.mean(predictions == y[index])))
+
+
+def check_width(params: PiNetParams, quotient: Quotient) -> None:
+    """Refuse weights for another number of features than the graphs have."""
+    expected, got = quotient.X.shape[1], params.W_A0.shape[0]
+    if expected != got:
+        raise UsageError(f"params: expected weights for {expected} features a node, got weights for {got}")
 
 
 def graph_numbers(name: str, index: Array, quotient: Quotient) -> Array:

@@ -12,11 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
 from minipinet.errors import DivergedError, UsageError
-from minipinet.evaluation import SCORED_AT_ONCE, class_numbers, graph_numbers, score_batches
+from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, graph_numbers, score_batches
 from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward, pq_values
 from minipinet.optim import AdamState, adam_init, adam_step
 from minipinet.quotient import GraphBatch, Quotient, make_batches
-from minipinet.settings import Settings
+from minipinet.settings import Settings, whole
 
 
 class EpochRecord(NamedTuple):
@@ -134,7 +134,7 @@ def fit(
     DivergedError
         When the loss or a weight becomes NaN or infinite, naming the epoch; `on_epoch` never sees that epoch.
     UsageError
-        For labels or graph numbers that do not fit.
+        For labels, graph numbers or a state that do not fit.
 
     Notes
     -----
@@ -145,7 +145,8 @@ def fit(
     # Overflow is found by looking at the results, and told as a DivergedError.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
         if state is None:
-            state = start(settings, quotient.X.shape[1], C)
+            state = start(settings, quotient.X.shape[1], whole("C", C))
+        check_width(state.params, quotient)
         while not is_finished(state, settings):
             state = _epoch(state, quotient, y, index, settings, validation)
             if on_epoch is not None:

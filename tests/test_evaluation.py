@@ -77,3 +77,22 @@ def test_numbers_that_are_no_graphs_are_refused(index: Any) -> None:
             call()
     with pytest.raises(UsageError, match="validation_index: expected"):
         train(SMALL, validation_index=numbers)
+
+
+def test_weights_for_other_graphs_are_refused() -> None:
+    state = start(SMALL, 3, 2)
+    with pytest.raises(UsageError, match="params: expected weights for 2 features a node, got weights for 3"):
+        evaluate(state.params, None, QUOTIENT, DATA.y, ALL)
+    with pytest.raises(UsageError, match="params: expected weights for 2 features"):
+        score(state.params, None, QUOTIENT, ALL)
+    with pytest.raises(UsageError, match="params: expected weights for 2 features"):
+        train(SMALL, state=state)
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 2.5, "4", None])
+def test_wrong_batch_sizes_are_refused(batch_size: Any) -> None:
+    params = start(SMALL, 2, 2).params
+    with pytest.raises(UsageError, match="batch_size: expected a whole number of at least 1"):
+        evaluate(params, None, QUOTIENT, DATA.y, ALL, batch_size=batch_size)
+    with pytest.raises(UsageError, match="batch_size: expected a whole number of at least 1"):
+        score(params, None, QUOTIENT, ALL, batch_size=batch_size)
