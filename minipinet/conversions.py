@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from minipinet._networkx import NetworkxParts, networkx_parts
 from minipinet.errors import Notice, UsageError
-from minipinet.graphs import DisjointUnion, Graph
+from minipinet.graphs import Graph
+from minipinet.union import DisjointUnion
 
 if TYPE_CHECKING:
     import networkx as nx

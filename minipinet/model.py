@@ -146,7 +146,8 @@ def pinet_forward(params: PiNetParams, batch: GraphBatch, pq: Array | None = Non
 
     Examples
     --------
-    >>> from minipinet.graphs import as_graph, disjoint_union
+    >>> from minipinet.graphs import as_graph
+    >>> from minipinet.union import disjoint_union
     >>> from minipinet.quotient import make_batch, refine
     >>> edge = as_graph([[0, 1], [1, 0]], np.eye(2))
     >>> batch = make_batch(refine(disjoint_union([edge, edge])), [0, 1])

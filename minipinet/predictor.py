@@ -18,11 +18,12 @@ from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import KINDS, FeatureEncoder
 from minipinet.errors import UsageError
 from minipinet.evaluation import score
-from minipinet.graphs import DisjointUnion, Graph, disjoint_union
+from minipinet.graphs import Graph
 from minipinet.model import PiNetParams
 from minipinet.quotient import refine
 from minipinet.readout import log_softmax
 from minipinet.settings import Settings
+from minipinet.union import DisjointUnion, disjoint_union
 
 if TYPE_CHECKING:
     import networkx as nx

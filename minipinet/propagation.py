@@ -92,7 +92,8 @@ def propagate_forward(M: Array, p: Array, q: Array, step: Step) -> tuple[Array, 
     Examples
     --------
     >>> import numpy as np
-    >>> from minipinet.graphs import as_graph, disjoint_union
+    >>> from minipinet.graphs import as_graph
+    >>> from minipinet.union import disjoint_union
     >>> from minipinet.quotient import make_batch, refine
     >>> path = as_graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.eye(3))
     >>> batch = make_batch(refine(disjoint_union([path])), [0], "float64")

@@ -17,9 +17,9 @@ import scipy.sparse
 from minipinet._array import Array, Sparse
 from minipinet.colours import EqualNeighbourhoods, EqualRows, group, hash_neighbourhoods, hash_rows
 from minipinet.errors import UsageError
-from minipinet.graphs import DisjointUnion
 from minipinet.pool import Pool, make_pool, row_entries
 from minipinet.propagation import Step
+from minipinet.union import DisjointUnion
 
 
 class Level(NamedTuple):
@@ -77,7 +77,8 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     Examples
     --------
     >>> import numpy as np
-    >>> from minipinet.graphs import as_graph, disjoint_union
+    >>> from minipinet.graphs import as_graph
+    >>> from minipinet.union import disjoint_union
     >>> star = as_graph([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]])
     >>> quotient = refine(disjoint_union([star]))
     >>> len(quotient.X), quotient.counts.toarray().astype(int).tolist() in ([[3, 1]], [[1, 3]])

@@ -15,7 +15,8 @@ from hypothesis.extra import numpy as st_numpy
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from minipinet.graphs import DisjointUnion, Graph, as_graph, disjoint_union
+from minipinet.graphs import Graph, as_graph
+from minipinet.union import DisjointUnion, disjoint_union
 
 Matrix: TypeAlias = NDArray[np.float64]
 

@@ -19,9 +19,10 @@ from minipinet.attention_readout import (
     stepwise_backward,
     stepwise_forward,
 )
-from minipinet.graphs import DisjointUnion, as_graph, disjoint_union
+from minipinet.graphs import as_graph
 from minipinet.pool import Pool, take_pool
 from minipinet.quotient import make_batch, refine
+from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify import check_pair
 from tests import strategies, tolerances
 from tests.tolerances import relative_error, tree_error

@@ -22,8 +22,9 @@ from minipinet.conversions import from_networkx, networkx_union
 from minipinet.datasets.encoder import FeatureEncoder
 from minipinet.datasets.load import load_dataset
 from minipinet.errors import DataError, Notice, UsageError
-from minipinet.graphs import as_graph, disjoint_union
+from minipinet.graphs import as_graph
 from minipinet.node_link import read_node_link
+from minipinet.union import disjoint_union
 from tests.strategies import graph_lists
 from tests.test_graphs import assert_canonical, assert_same, run_python
 

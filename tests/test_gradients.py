@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from minipinet._array import Array
 from minipinet.attention import column_softmax_backward, column_softmax_forward
-from minipinet.graphs import DisjointUnion, as_graph, disjoint_union
+from minipinet.graphs import as_graph
 from minipinet.model import PiNetCache, PiNetParams, pinet_backward, pinet_forward, pq_values
 from minipinet.propagation import (
     Step,
@@ -24,6 +24,7 @@ from minipinet.propagation import (
 )
 from minipinet.quotient import GraphBatch
 from minipinet.readout import softmax_cross_entropy_backward, softmax_cross_entropy_forward
+from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify import Report, check_pair
 from minipinet.verify.pairs import Pair, example_batch, example_params, example_union, layer_pairs, model_pairs
 from tests import strategies, tolerances

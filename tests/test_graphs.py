@@ -22,15 +22,8 @@ from hypothesis.extra import numpy as st_numpy
 
 from minipinet.adjacency import build_adjacency
 from minipinet.errors import DataError, Notice, UsageError
-from minipinet.graphs import (
-    DisjointUnion,
-    Graph,
-    as_graph,
-    disjoint_union,
-    graph_at,
-    permute_nodes,
-    take_graphs,
-)
+from minipinet.graphs import Graph, as_graph, permute_nodes
+from minipinet.union import DisjointUnion, disjoint_union, graph_at, take_graphs
 from tests.strategies import (
     FEATURE_RANGE,
     KINDS,
@@ -622,5 +615,5 @@ def run_python(code: str, **environment: str) -> str:
 
 def test_importing_graphs_is_light() -> None:
     heavy = "{'networkx', 'sklearn', 'pandas', 'cupy', 'tqdm', 'joblib', 'scipy.stats', 'scipy.optimize'}"
-    command = f"import sys, minipinet.graphs; print(sorted({heavy} & set(sys.modules)))"
+    command = f"import sys, minipinet.union; print(sorted({heavy} & set(sys.modules)))"
     assert run_python(command) == "[]\n"

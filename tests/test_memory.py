@@ -10,7 +10,8 @@ import pytest
 TRAIN = """
 import resource, sys
 import numpy as np, scipy.sparse as sp
-from minipinet.graphs import as_graph, disjoint_union
+from minipinet.graphs import as_graph
+from minipinet.union import disjoint_union
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.train import fit

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from minipinet.graphs import Graph, as_graph, disjoint_union, permute_nodes
+from minipinet.graphs import Graph, as_graph, permute_nodes
 from minipinet.model import init_params, loss_backward, loss_forward
 from minipinet.optim import adam_init
 from minipinet.quotient import make_batch, refine
+from minipinet.union import disjoint_union
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "minipinet"
@@ -88,7 +89,7 @@ def records(paths: list[Path]) -> dict[str, list[str]]:
 
 
 DEFINITIONS = definitions()
-RECORDS = records([*MATHS, *(PACKAGE / name for name in ("pool.py", "optim.py", "graphs.py"))])
+RECORDS = records([*MATHS, *(PACKAGE / name for name in ("pool.py", "optim.py", "graphs.py", "union.py"))])
 
 
 def test_the_table_is_read() -> None:

@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 from minipinet import colours
 from minipinet._array import Array
 from minipinet.errors import UsageError
-from minipinet.graphs import DisjointUnion, Graph, as_graph, disjoint_union, permute_nodes
+from minipinet.graphs import Graph, as_graph, permute_nodes
 from minipinet.model import init_params, pinet_forward
 from minipinet.quotient import GraphBatch, Quotient, make_batch, make_batches, refine
+from minipinet.union import DisjointUnion, disjoint_union
 from tests import strategies
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.values import as_values
 from minipinet.errors import UsageError
-from minipinet.graphs import DisjointUnion, Graph, disjoint_union, graph_at, take_graphs
+from minipinet.graphs import Graph
+from minipinet.union import DisjointUnion, disjoint_union, graph_at, take_graphs
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.realisations import Adjacency, draw_classes, draw_connected, refine_colours
 from minipinet.errors import Notice, UsageError
-from minipinet.graphs import DisjointUnion
+from minipinet.union import DisjointUnion
 
 
 def isomorphism_dataset(

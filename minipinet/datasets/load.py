@@ -17,7 +17,7 @@ from minipinet.datasets.download import obtain
 from minipinet.datasets.encoder import FeatureEncoder, check_kind, fit_encoder
 from minipinet.datasets.tu import TUContent, parse_tu
 from minipinet.errors import DataError, Notice, UsageError
-from minipinet.graphs import DisjointUnion
+from minipinet.union import DisjointUnion
 
 
 def load_dataset(

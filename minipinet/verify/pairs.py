@@ -20,7 +20,7 @@ from minipinet.attention_readout import (
     stepwise_backward,
     stepwise_forward,
 )
-from minipinet.graphs import DisjointUnion, as_graph, disjoint_union
+from minipinet.graphs import as_graph
 from minipinet.model import (
     LossCache,
     PiNetCache,
@@ -46,6 +46,7 @@ from minipinet.readout import (
     softmax_cross_entropy_backward,
     softmax_cross_entropy_forward,
 )
+from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify.probe import Backward, Forward
 
 
