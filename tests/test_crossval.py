@@ -105,7 +105,8 @@ def test_case_076_no_choice_is_made_on_the_test_part() -> None:
         max(evaluate(state.params, None, quotient, data.y, fold.test_index).accuracy for state in states[fold.fold])
         for fold in result.folds
     ]
-    assert np.mean(oracle) > 0.5 + 0.15  # what looking at the test part would have shown
+    # What looking at the test part would have shown: five graphs more at the least, and ten to twenty as a rule.
+    assert np.mean(oracle) > result.summary["accuracy_mean"] + 0.05
     for fold in result.folds:
         assert fold.validation_index is not None
         parts = [*fold.train_index, *fold.validation_index, *fold.test_index]
