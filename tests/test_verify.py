@@ -242,18 +242,19 @@ def test_case_063_the_message_names_parameter_index_and_both_numbers_worst_first
     assert second.strip().startswith("dW[2, 0]: ")
 
 
-def test_case_063_one_wrong_entry_of_a_large_array_is_named_too() -> None:
+@pytest.mark.parametrize("at", [(0, 0), (41, 17), (69, 30)])
+def test_case_063_one_wrong_entry_of_a_large_array_is_named_too(at: tuple[int, int]) -> None:
     x = generator(3).standard_normal((70, 31))
 
     def backward(dout: Array, x: Array) -> Array:
         d = sine_backward(dout, x)
-        d[41, 17] += 1.0
+        d[at] += 1.0
         return d
 
     for method in METHODS:
         report = check(sine_forward, backward, method, x=x)
         assert not report.ok
-        assert "dx[41, 17]: backward" in str(report)
+        assert f"dx[{at[0]}, {at[1]}]: backward" in str(report)
 
 
 # What cannot be compared is refused or skipped, and said.
@@ -300,6 +301,14 @@ def test_case_059_a_step_that_reaches_over_a_corner_is_drawn_again_shorter() -> 
     assert report.ok
     assert len(report.entries) == 3
     assert report.skipped == 1
+
+
+def test_case_059_a_direction_that_reaches_over_corners_is_drawn_again_shorter() -> None:
+    x = 5e-6 * np.sign(generator(3).standard_normal((40, 30)))
+    report = check(relu_forward, relu_backward, x=x)
+    assert report.ok
+    assert len(report.entries) == 4
+    assert report.skipped == 4
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -487,6 +496,27 @@ def test_verify_all_in_single_precision_compares_with_double(seed: int) -> None:
     rows = verify_all(dtype="float32", seed=seed)
     assert all(row.ok and row.method == "float32" for row in rows), [row.text for row in rows if not row.ok]
     assert 0 < max(row.worst for row in rows) < tolerances.GRADIENT_FLOAT32
+
+
+def test_verify_all_in_single_precision_sees_a_gradient_that_is_wrong_or_of_another_dtype(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lifted(dout: Array, x: Array) -> Array:
+        return sine_backward(dout, x).astype(np.float64)
+
+    def wrong(dout: Array, x: Array) -> Array:
+        return sine_backward(dout, x) * (1.001 if x.dtype == np.float32 else 1.0)
+
+    def pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
+        x = {"x": np.ones(3, dtype)}
+        return [Pair("lifted", sine_forward, lifted, x, ()), Pair("wrong", sine_forward, wrong, x, ())]
+
+    monkeypatch.setattr("minipinet.verify.suite.layer_pairs", pairs)
+    rows = verify_all(model=False, dtype="float32")
+    assert not any(row.ok for row in rows)
+    assert "dx is float64 for float32 input" in rows[0].text
+    assert "dx[" in rows[1].text
+    assert "float64 (numeric)" in rows[1].text
 
 
 def test_verify_all_selects_and_refuses() -> None:
