@@ -30,7 +30,7 @@ def weight(W: Any, name: str) -> Array:
 
 
 def layer_pq(W: Any, pq: Sequence[Sequence[float]] | Array | None, layer: str) -> tuple[Any, Any]:
-    """Return the (p, q) in force in `layer`: its row of `pq`, or the sigmoids of the raw weights.
+    """Return the (p, q) in force in `layer`: its row of `pq`, or sigmoid(4 raw) of the raw weights.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def layer_pq(W: Any, pq: Sequence[Sequence[float]] | Array | None, layer: str) -
     p_raw, q_raw = weight(W, "p_raw"), weight(W, "q_raw")
     if p_raw is None or q_raw is None:
         raise ValueError("pq: expected a (4, 2) table because the weights hold no p_raw and q_raw, got None")
-    return 1 / (1 + np.exp(-p_raw[k])), 1 / (1 + np.exp(-q_raw[k]))
+    return 1 / (1 + np.exp(-4 * p_raw[k])), 1 / (1 + np.exp(-4 * q_raw[k]))
 
 
 def degree_matrix(A: Array) -> Array:
@@ -178,7 +178,7 @@ def loss(
     W : mapping or object with fields W_A0, W_A1, W_X0, W_X1, W_D, and optionally b_A0..b_D, p_raw, q_raw
         The weights.
     pq : (4, 2) table, optional
-        Fixed p and q for each of `LAYERS`; None: the sigmoids of p_raw and q_raw.
+        Fixed p and q for each of `LAYERS`; None: sigmoid(4 p_raw) and sigmoid(4 q_raw).
     l2 : float
         Weight of the squares of the four message-passing kernels.
 

@@ -17,7 +17,7 @@ from minipinet.errors import UsageError
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
 
 LEARNED: Final = "learned"
-INITIALIZERS: Final = ("glorot", "orthogonal", "he")
+INITIALIZERS: Final = ("he", "glorot", "orthogonal")
 DTYPES: Final = ("float32", "float64")
 
 
@@ -42,7 +42,7 @@ class Settings:
         Whether layers have biases; the paper's equations have none.
     l2 : float
         Weight of ``sum W**2`` over the four message-passing kernels in the loss, at least 0.
-    init : {"glorot", "orthogonal", "he"}
+    init : {"he", "glorot", "orthogonal"}
         How the kernels are drawn.
     seed : int
         0 to 2**32 - 1; decides folds, initial weights and the order of the graphs.
@@ -81,7 +81,7 @@ class Settings:
     pq: str | Pairs | tuple[float, float] = LEARNED
     bias: bool = False
     l2: float = 0.0
-    init: str = "glorot"
+    init: str = "he"
     seed: int = 0
     dtype: str = "float32"
     device: str = "cpu"

@@ -158,7 +158,7 @@ def network(params: PiNetParams, batch: GraphBatch, pq: Array | None = None) -> 
 
 def at_pq(params: PiNetParams, p: float, q: float) -> PiNetParams:
     """Return `params` with p and q of every layer where they are asked to be."""
-    raw = [np.full(4, np.log(x / (1 - x))) for x in (p, q)]
+    raw = [np.full(4, np.log(x / (1 - x)) / 4) for x in (p, q)]  # p = sigmoid(4 p_raw)
     return params._replace(p_raw=raw[0], q_raw=raw[1])
 
 

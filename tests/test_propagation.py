@@ -75,14 +75,15 @@ def test_case_039_at_p_0_it_is_exactly_0_and_so_are_the_gradients() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("raw", [-30.0, -80.0, -1e4, 30.0, 1e4])
+@pytest.mark.parametrize("raw", [-7.5, -20.0, -1e4, 7.5, 1e4])
 def test_case_039_learned_p_and_q_stay_in_the_unit_interval(raw: float, dtype: str) -> None:
     params = init_params(np.random.default_rng(0), 2, 2, hidden=3, out=2, dtype=dtype)
     filled = np.full(4, raw, dtype)
     pq = pq_values(params._replace(p_raw=filled, q_raw=filled))
     assert pq.dtype == dtype
     assert ((pq >= 0) & (pq <= 1)).all()
-    if abs(raw) <= 80 and raw < 0:
+    if -20 <= raw < 0:
+        # 20 000 of Adam's steps of 1e-3 in one direction; float32 can still tell p from 0.
         assert (pq > 0).all()
 
 
@@ -97,7 +98,7 @@ def test_case_039_training_nci1_from_p_near_0_stays_finite(data_dir: Path) -> No
     assert (dataset.graphs.A.sum(axis=1) == 0).any()
     settings = Settings(epochs=1, hidden=16, out=8)
     state = start(settings, dataset.num_features, dataset.num_classes)
-    near_0 = np.full(4, np.log(0.01 / 0.99), np.float32)
+    near_0 = np.full(4, np.log(0.01 / 0.99) / 4, np.float32)
     state = state._replace(params=state.params._replace(p_raw=near_0))
     index = np.arange(len(dataset))
     state = fit(refine(dataset.graphs), dataset.y, index, settings, C=dataset.num_classes, state=state)

@@ -44,9 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="p and q of the propagation matrices: learned for each layer, or fixed in [0, 1] (default: %(default)s)",
     )
     model.add_argument("--bias", action="store_true", help="give the layers biases; the paper's equations have none")
-    model.add_argument(
-        "--init", default="glorot", metavar="KIND", help="glorot, orthogonal or he (default: %(default)s)"
-    )
+    model.add_argument("--init", default="he", metavar="KIND", help="he, glorot or orthogonal (default: %(default)s)")
 
     training = parser.add_argument_group("training")
     training.add_argument(
