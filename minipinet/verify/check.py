@@ -140,14 +140,8 @@ def _differences(point: Point, settings: _Settings, rng: np.random.Generator) ->
     # A large array was only found wrong along a direction: name its worst entry.
     single = [worst_entry(point, k, method, rng) for k in large if point.names[k] in wrong]
     entries = measure(point.names, found + [d for d in single if d is not None], method)
-    return _report(
-        point,
-        settings,
-        entries,
-        math.nan,
-        skipped,
-        describe_wrong(entries, settings.method, settings.tolerance) + kinks,
-    )
+    problems = describe_wrong(entries, method, settings.tolerance) + kinks
+    return _report(point, settings, entries, math.nan, skipped, problems)
 
 
 def _taylor(point: Point, settings: _Settings, rng: np.random.Generator) -> Report:

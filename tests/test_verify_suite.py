@@ -1,0 +1,129 @@
+"""The project's own pairs under the checker, spoilt and not, and the engine of `minipinet verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minipinet._array import Array
+from minipinet._tree import named_leaves, with_leaves
+from minipinet.errors import UsageError
+from minipinet.verify import check_pair, verify_all
+from minipinet.verify.measure import TOLERANCE
+from minipinet.verify.pairs import Pair, layer_pairs, model_pairs
+from tests import tolerances
+from tests.small_pairs import (
+    generator,
+    scaled,
+    sine_backward,
+    sine_forward,
+)
+
+pytestmark = pytest.mark.gradient
+
+
+# The project's own pairs, spoilt one gradient at a time by a hundredth of a percent.
+
+
+def spoilt(pair: Pair, which: int) -> Pair:
+    """Return `pair` with its `which`-th gradient array multiplied by 1.0001."""
+
+    def backward(dout: Any, cache: Any) -> Any:
+        grads = pair.backward(dout, cache)
+        leaves = [leaf for _, leaf in named_leaves(grads)]
+        present = [k for k, leaf in enumerate(leaves) if leaf is not None]
+        leaves[present[which]] = leaves[present[which]] * 1.0001
+        return with_leaves(grads, iter(leaves))
+
+    return pair._replace(backward=backward)
+
+
+def own_pairs() -> list[Pair]:
+    return layer_pairs(generator()) + model_pairs(generator())
+
+
+@pytest.mark.parametrize("k", range(len(own_pairs())), ids=[pair.name for pair in own_pairs()])
+def test_a_ten_thousandth_too_much_in_any_gradient_of_any_pair_is_caught(k: int) -> None:
+    pair = own_pairs()[k]
+    gradients = [g for path, g in named_leaves(pair.backward(*pair.forward(**pair.inputs))) if g is not None]
+    # The bias before the column softmax moves all nodes alike: its gradient is zero.
+    zero = [which for which, g in enumerate(gradients) if np.abs(g).max() < 1e-9]
+    assert len(zero) == (1 if pair.name in ("pinet", "loss") else 0)
+    for which in range(len(gradients)):
+        bad = spoilt(pair, which)
+        for method in pair.methods[-1:] if "taylor" in pair.methods else pair.methods:
+            report = check_pair(bad.forward, bad.backward, bad.inputs, rng=generator(), method=method)
+            assert report.ok == (which in zero), f"{pair.name}, gradient {which}, {method}"
+
+
+# The engine of the command.
+
+
+def test_verify_all_passes_and_names_every_pair() -> None:
+    rows = verify_all(seed=5)
+    assert all(row.ok for row in rows), [row.text for row in rows if not row.ok]
+    assert {row.pair for row in rows} == {pair.name for pair in own_pairs()}
+    assert all(row.tolerance == TOLERANCE[row.method] and row.seconds > 0 for row in rows)
+    assert all(row.rate > tolerances.TAYLOR_RATE for row in rows if row.method == "taylor")
+    assert max(row.worst for row in rows if row.method == "complex") < tolerances.GRADIENT_COMPLEX
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_verify_all_in_single_precision_compares_with_double(seed: int) -> None:
+    rows = verify_all(dtype="float32", seed=seed)
+    assert all(row.ok and row.method == "float32" for row in rows), [row.text for row in rows if not row.ok]
+    assert 0 < max(row.worst for row in rows) < tolerances.GRADIENT_FLOAT32
+
+
+def test_verify_all_in_single_precision_sees_a_gradient_that_is_wrong_or_of_another_dtype(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lifted(dout: Array, x: Array) -> Array:
+        return sine_backward(dout, x).astype(np.float64)
+
+    def wrong(dout: Array, x: Array) -> Array:
+        return sine_backward(dout, x) * (1.001 if x.dtype == np.float32 else 1.0)
+
+    def pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
+        x = {"x": np.ones(3, dtype)}
+        return [Pair("lifted", sine_forward, lifted, x, ()), Pair("wrong", sine_forward, wrong, x, ())]
+
+    monkeypatch.setattr("minipinet.verify.suite.layer_pairs", pairs)
+    rows = verify_all(model=False, dtype="float32")
+    assert not any(row.ok for row in rows)
+    assert "dx is float64 for float32 input" in rows[0].text
+    assert "dx[" in rows[1].text
+    assert "float64 (numeric)" in rows[1].text
+
+
+def test_verify_all_selects_and_refuses() -> None:
+    assert {row.pair for row in verify_all(["message_passing"], model=False)} == {
+        "message_passing, A~ first",
+        "message_passing, W first",
+    }
+    assert verify_all([]) == []
+    assert all(not row.pair.startswith(("pinet", "loss")) for row in verify_all(model=False))
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"pairs": ["poool"]}, "pairs: expected"),
+        ({"pairs": ["pinet"], "model": False}, "pairs: expected"),
+        ({"dtype": "float16"}, "dtype: expected float64 or float32"),
+        ({"seed": -1}, "seed: expected"),
+    ]
+    for arguments, message in refused:
+        with pytest.raises(UsageError, match=message):
+            verify_all(**arguments)
+
+
+def test_verify_all_reports_a_pair_that_is_wrong_or_cannot_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def two_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
+        x = {"x": np.ones(3, dtype)}
+        wrong = Pair("wrong", sine_forward, scaled(sine_backward, 1.0001), x, ("central", "taylor"))
+        return [wrong, Pair("missing", sine_forward, lambda dout, cache: None, x, ("complex",))]
+
+    monkeypatch.setattr("minipinet.verify.suite.layer_pairs", two_pairs)
+    rows = verify_all(model=False)
+    assert [(row.pair, row.ok) for row in rows] == [("wrong", False), ("wrong", False), ("missing", False)]
+    assert "dx[" in rows[0].text
+    assert "None for the gradient of x" in rows[2].text
