@@ -1,4 +1,4 @@
-"""A trained model that labels new graphs: data sets, graphs, or networkx graphs."""
+"""A trained model that labels new graphs: data sets, unions, graphs, or networkx graphs."""
 
 from __future__ import annotations
 
@@ -59,13 +59,16 @@ class PiNet:
     classes: tuple[Any, ...]
     encoder: FeatureEncoder
 
-    def predict(self, graphs: Dataset | Sequence[Graph] | Sequence[nx.Graph], **conversion: Any) -> NDArray[Any]:
+    def predict(
+        self, graphs: Dataset | DisjointUnion | Sequence[Graph] | Sequence[nx.Graph], **conversion: Any
+    ) -> NDArray[Any]:
         """Label graphs.
 
         Parameters
         ----------
-        graphs : Dataset, or sequence of Graph, or sequence of networkx graphs
-            Node labels and attributes of a Dataset are encoded as in training; the X of a Graph must have been.
+        graphs : Dataset, DisjointUnion, or sequence of Graph or of networkx graphs
+            Node labels and attributes of a Dataset and of networkx graphs are encoded as in training; the X of a
+            Graph or DisjointUnion must have been, as :func:`minipinet.datasets.load_graphs` does.
         **conversion
             For networkx graphs: the options of :func:`minipinet.conversions.from_networkx`, such as ``node_label``
             (``"label"`` unless given, for a model that uses node labels), ``node_attributes`` or ``weight``.
@@ -92,13 +95,14 @@ class PiNet:
         """Return the scores before the softmax, (G, C); arguments as in :meth:`predict`."""
         if not isinstance(graphs, Dataset | Sequence):
             raise UsageError(f"graphs: expected a Dataset or a list of graphs, got {type(graphs).__name__}")
-        if len(graphs) == 0:
+        B = graphs.ptr.size - 1 if isinstance(graphs, DisjointUnion) else len(graphs)
+        if B == 0:
             return np.empty((0, len(self.classes)), self.settings.dtype)
         union = self._union(graphs, conversion)
         d = self.params.W_A0.shape[0]
         if union.X.shape[1] != d:
             raise UsageError(f"graphs: expected {d} features a node, as in training, got {union.X.shape[1]}")
-        return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(len(graphs)))
+        return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file (safetensors with a JSON description), whole or not at all."""
@@ -135,6 +139,8 @@ class PiNet:
         return load_described(Path(path), "model", build)
 
     def _union(self, graphs: Any, conversion: Mapping[str, Any]) -> DisjointUnion:
+        if isinstance(graphs, DisjointUnion):
+            return graphs
         if isinstance(graphs, Dataset):
             union = graphs.graphs
             if graphs.encoder == self.encoder:

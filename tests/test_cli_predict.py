@@ -125,6 +125,19 @@ def test_the_labels_of_a_tu_set_are_not_looked_at(capsys: Capture, run_dir: Path
     assert a == b
 
 
+def test_a_tu_set_needs_no_graph_labels_to_be_labelled(capsys: Capture, run_dir: Path) -> None:
+    write_folder(Path("A"))
+    write_folder(Path("B"), {"graph_labels": None, "graph_attributes": "0.5\n1.5\n"})
+    write_folder(Path("sets") / "PTC_MR", {"graph_labels": None}, name="PTC_MR")
+    expected = call(capsys, "predict", run_dir, "./A")
+    assert len(expected.out.splitlines()) == 3
+    assert call(capsys, "predict", run_dir, "./B") == expected
+    assert call(capsys, "predict", run_dir, "ptc-mr", "--data-dir", "sets") == expected
+    refused = call(capsys, "evaluate", run_dir, "./B")
+    assert refused[:2] == (1, "")
+    assert "no class labels here" in refused.err
+
+
 @pytest.mark.parametrize(
     ("content", "words", "status", "reason"),
     [

@@ -23,6 +23,7 @@ from minipinet.quotient import refine
 from minipinet.readout import softmax_cross_entropy_forward
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
+from minipinet.union import take_graphs
 from tests.small_data import python, random_graph, same_bits, two_kinds
 from tests.tolerances import ORACLE_FLOAT32, relative_error
 
@@ -86,6 +87,14 @@ def test_a_data_set_a_list_of_graphs_and_networkx_graphs_give_the_same_bits(muta
     assert same_bits(mutag_model.logits([molecule(g) for g in range(20, 40)]), expected)
     for g in range(20, 40):
         assert same_bits(mutag_model.logits([molecule(g)])[0], expected[g - 20])
+
+
+def test_a_union_is_taken_as_it_is(mutag_model: PiNet) -> None:
+    assert same_bits(mutag_model.logits(MUTAG.graphs), mutag_model.logits(MUTAG))
+    assert mutag_model.predict(take_graphs(MUTAG.graphs, [3])).tolist() == mutag_model.predict(MUTAG[[3]]).tolist()
+    assert mutag_model.logits(take_graphs(MUTAG.graphs, [])).shape == (0, 2)
+    with pytest.raises(UsageError, match="graphs: expected 7 features a node, as in training, got 2"):
+        mutag_model.predict(DATA.graphs)
 
 
 def test_the_plain_form_predicts_alike(model: PiNet, monkeypatch: pytest.MonkeyPatch) -> None:

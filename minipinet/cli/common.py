@@ -1,4 +1,4 @@
-"""What several sub-commands share: options, loading a model and its data, printing JSON."""
+"""What several sub-commands share: options, loading a model, printing JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from minipinet.errors import UsageError
 
 if TYPE_CHECKING:
-    from minipinet.datasets import Dataset
     from minipinet.predictor import PiNet
 
 
@@ -52,13 +51,6 @@ def load_model(path: str) -> PiNet:
         hint = f"; a cross-validation keeps one model a fold, such as {folds[0]}" if folds else ""
         raise UsageError(f"MODEL: there is no file {file}{hint}")
     return PiNet.load(file)
-
-
-def load_for_model(model: PiNet, name_or_path: str, data_dir: str | None) -> Dataset:
-    """Load a data set with the feature columns of a model."""
-    from minipinet.datasets import load_dataset
-
-    return load_dataset(name_or_path, data_dir=data_dir, encoder=model.encoder)
 
 
 def print_json(record: dict[str, Any]) -> None:

@@ -39,12 +39,13 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     """Print the figures."""
     import numpy as np
 
+    from minipinet.datasets import load_dataset
     from minipinet.evaluation import evaluate
     from minipinet.metrics import report
     from minipinet.quotient import refine
 
     model = common.load_model(args.model)
-    dataset = common.load_for_model(model, args.data, args.data_dir)
+    dataset = load_dataset(args.data, data_dir=args.data_dir, encoder=model.encoder)
     y = _classes_in(dataset, model.classes)
     quotient = refine(dataset.graphs, model.settings.merge)
     scored = evaluate(model.params, model.settings.pairs, quotient, y, np.arange(len(dataset)))

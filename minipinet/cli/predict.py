@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Label graphs with a saved model; the answers are the class names of the data the model was trained on.
 
-DATA is a TU data set (a name, a folder or a zip; its file of graph labels must be there, but what it says does not
+DATA is a TU data set (a name, a folder or a zip; a file of graph labels need not be there, and what it says does not
 matter) or a file NAME.json with one networkx graph in node-link form, or a list of them, as networkx.node_link_data
 writes them. In a node-link graph each node carries its atom type under the key "label" (see --node-label) and its
 numbers under the keys that --node-attributes lists, as far as the model was trained on them.
@@ -75,4 +75,6 @@ def _probabilities(model: PiNet, args: argparse.Namespace) -> Any:
         raise UsageError(
             "--node-label, --node-attributes: expected a file NAME.json with them, a TU set has its own keys"
         )
-    return model.probabilities(common.load_for_model(model, args.data, args.data_dir))
+    from minipinet.datasets import load_graphs
+
+    return model.probabilities(load_graphs(args.data, model.encoder, data_dir=args.data_dir))

@@ -5,7 +5,7 @@ from minipinet.datasets.dataset import Dataset, dataset_from_graphs, index_class
 from minipinet.datasets.download import cache_dir
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.isomorphism import isomorphism_dataset
-from minipinet.datasets.load import load_dataset
+from minipinet.datasets.load import load_dataset, load_graphs
 
 __all__ = [
     "Dataset",
@@ -17,5 +17,6 @@ __all__ = [
     "index_classes",
     "isomorphism_dataset",
     "load_dataset",
+    "load_graphs",
     "refit_encoder",
 ]

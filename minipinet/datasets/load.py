@@ -7,14 +7,12 @@ import warnings
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
-
-from minipinet.adjacency import build_adjacency
 from minipinet.datasets.archive import TUFiles, read_files, unzip
+from minipinet.datasets.assemble import assemble, assemble_graphs
 from minipinet.datasets.catalogue import DIGESTS, available, find_name, normalise, unknown_name
-from minipinet.datasets.dataset import Dataset, index_classes
+from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.download import obtain
-from minipinet.datasets.encoder import FeatureEncoder, check_kind, fit_encoder
+from minipinet.datasets.encoder import FeatureEncoder, check_kind
 from minipinet.datasets.tu import TUContent, parse_tu
 from minipinet.errors import DataError, Notice, UsageError
 from minipinet.union import DisjointUnion
@@ -82,30 +80,83 @@ def load_dataset(
     """
     if encoder is None:
         check_kind(features)
-    content = _find(name_or_path, data_dir, base_url, progress)
-    dataset = _assemble(content, features, keep_repeats=keep_repeats, directed=directed, encoder=encoder)
+    content = _find(name_or_path, data_dir, base_url, progress, labelled=True)
+    dataset = assemble(content, features, keep_repeats=keep_repeats, directed=directed, encoder=encoder)
     for text in dataset.notices:
         warnings.warn(text, Notice, stacklevel=2)
     return dataset
 
 
+def load_graphs(
+    name_or_path: str | os.PathLike[str],
+    encoder: FeatureEncoder,
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    keep_repeats: bool = False,
+    directed: bool = False,
+    base_url: str | None = None,
+    progress: bool = True,
+) -> DisjointUnion:
+    """Load graphs in the TU format whose classes need not be known, as a model takes them to label them.
+
+    Parameters
+    ----------
+    name_or_path
+        As for :func:`load_dataset`, but there may be no file of graph labels. Where there is one, it says how many
+        graphs there are; else the largest number in the graph indicator does.
+    encoder : FeatureEncoder
+        Makes X, as it did for the graphs that the model was trained on.
+    data_dir, keep_repeats, directed, base_url, progress
+        As for :func:`load_dataset`.
+
+    Returns
+    -------
+    DisjointUnion
+        The graphs in the order of their numbers; what was repaired or assumed is issued as
+        :class:`~minipinet.errors.Notice`.
+
+    Raises
+    ------
+    UsageError, DataError, DownloadError
+        As for :func:`load_dataset`.
+
+    Examples
+    --------
+    >>> encoder = load_dataset("MUTAG").encoder
+    >>> load_graphs("MUTAG", encoder).X.shape
+    (3371, 7)
+    """
+    content = _find(name_or_path, data_dir, base_url, progress, labelled=False)
+    graphs, _, notices = assemble_graphs(
+        content, encoder.kind, keep_repeats=keep_repeats, directed=directed, encoder=encoder
+    )
+    for text in notices:
+        warnings.warn(text, Notice, stacklevel=2)
+    return graphs
+
+
 def _find(
-    name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None, base_url: str | None, progress: bool
+    name_or_path: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None,
+    base_url: str | None,
+    progress: bool,
+    *,
+    labelled: bool,
 ) -> TUContent:
-    """Find and parse the data set."""
+    """Find and parse the data set; what the collection has under a name is always labelled."""
     if not isinstance(name_or_path, str | os.PathLike) or not str(name_or_path):
         raise UsageError(f"name_or_path: expected a data set's name or path, got {name_or_path!r:.80}")
     path = Path(name_or_path)
     name = str(name_or_path)
     if _is_data(path, name):
-        return parse_tu(read_files(path))
+        return parse_tu(read_files(path), labelled=labelled)
     if isinstance(name_or_path, os.PathLike) or "/" in name or os.sep in name or path.suffix.lower() == ".zip":
         raise UsageError(f"{path}: no such folder or zip")
     folder = (os.environ.get("MINIPINET_DATA") or None) if data_dir is None else data_dir
     if folder is not None:
         found = _in_folder(name, Path(folder), "MINIPINET_DATA" if data_dir is None else "data_dir")
         if isinstance(found, Path):
-            content = _parse(read_files(found), name)
+            content = _parse(read_files(found), name, labelled=labelled)
             difference = _difference(content, name)
             return content._replace(notices=(*content.notices, f"{found}: {difference}")) if difference else content
         if data_dir is not None:
@@ -139,16 +190,16 @@ def _in_folder(name: str, folder: Path, source: str) -> Path | list[str]:
     return fits[0] if fits else sorted({name for name in names.values() if not name.startswith(".")})
 
 
-def _parse(files: TUFiles, name: str) -> TUContent:
+def _parse(files: TUFiles, name: str, *, labelled: bool) -> TUContent:
     """Parse the files found under `name`, which must be those of that data set."""
     if normalise(files.name) != normalise(name):
         raise DataError(f"{files.where}: expected the files of {name}, got those of {files.name}")
-    return parse_tu(files)
+    return parse_tu(files, labelled=labelled)
 
 
 def _parse_checked(files: TUFiles, name: str) -> TUContent:
     """Parse files from the network or the cache: their content must be what is known for `name`, if it is."""
-    content = _parse(files, name)
+    content = _parse(files, name, labelled=True)
     difference = _difference(content, name)
     if difference:
         raise DataError(f"{files.where}: {difference}")
@@ -156,53 +207,11 @@ def _parse_checked(files: TUFiles, name: str) -> TUContent:
 
 
 def _difference(content: TUContent, name: str) -> str:
-    """Say in what the content is not that of the set known under `name`; empty if it is, or none is known."""
+    """Say in what the content is not that of the set known under `name`; empty if it is, or cannot be compared."""
     expected = DIGESTS.get(find_name(name, available()) or "")
-    if expected is None:
+    if expected is None or content.values is None:
         return ""
-    digest = _assemble(content, "constant", keep_repeats=False, directed=False, encoder=None).digest
+    digest = assemble(content, "constant", keep_repeats=False, directed=False, encoder=None).digest
     if digest == expected:
         return ""
     return f"the content is not the {name} known here (digest {digest[:12]}..., expected {expected[:12]}...)"
-
-
-def _assemble(
-    content: TUContent, features: str, *, keep_repeats: bool, directed: bool, encoder: FeatureEncoder | None
-) -> Dataset:
-    """Make the data set of what the files say."""
-    name, arcs = content.name, content.arcs
-    N = int(content.ptr[-1])
-    A, repeats, _, one_way = build_adjacency(
-        arcs[:, 0], arcs[:, 1], np.ones(len(arcs)), N, weighted=keep_repeats, directed=directed
-    )
-    notices = list(content.notices)
-    if repeats:
-        outcome = "counted as weights" if keep_repeats else "dropped (keep_repeats=True counts them)"
-        notices.append(f"{name}: {repeats} of {len(arcs)} lines of the edge list repeat an earlier one: {outcome}")
-    if one_way:
-        notices.append(
-            f"{name}: {one_way} entries of A were added or raised to make it symmetric, since the edge list is not "
-            "(directed=True leaves it as it is)"
-        )
-    deg = np.asarray(A.sum(axis=1))
-    if encoder is None:
-        if features == "labels" and content.node_labels is None:
-            features = "constant"
-            other = "" if content.attributes is None else " or 'attributes'"
-            notices.append(
-                f"{name}: there are no node labels, so every node has the one feature 1 "
-                f"(features='degree'{other} is another choice)"
-            )
-        encoder = fit_encoder(features, content.node_labels, content.attributes, deg)
-    X, unseen = encoder.encode_quietly(content.node_labels, content.attributes, deg)
-    y, classes = index_classes(content.values)
-    return Dataset(
-        name=name,
-        graphs=DisjointUnion(A, X, content.ptr),
-        y=y,
-        classes=classes,
-        encoder=encoder,
-        notices=(*notices, *unseen),
-        node_labels=content.node_labels,
-        attributes=content.attributes,
-    )

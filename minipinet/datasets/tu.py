@@ -15,6 +15,9 @@ from minipinet.datasets.archive import TUFiles
 from minipinet.datasets.tables import count_lines, read_table
 from minipinet.errors import DataError
 
+#: Without a line for each graph, a larger number is taken for a slip: it would call for as many graphs without a node.
+_MOST_UNLABELLED = 10**7
+
 
 class TUContent(NamedTuple):
     """What the files say, checked, with the nodes grouped by graph.
@@ -27,7 +30,7 @@ class TUContent(NamedTuple):
         Row and column of each line of the edge list, counted from 0; repeats still there.
     ptr : ndarray of shape (B + 1,), int64
         Graph g owns nodes ``ptr[g]:ptr[g + 1]``.
-    values : ndarray of shape (B,), int64
+    values : ndarray of shape (B,), int64, or None
         The class of each graph, as written.
     node_labels : ndarray of shape (N, k), int64, or None
         One column for each value in a line.
@@ -40,14 +43,22 @@ class TUContent(NamedTuple):
     name: str
     arcs: NDArray[np.int64]
     ptr: NDArray[np.int64]
-    values: NDArray[np.int64]
+    values: NDArray[np.int64] | None
     node_labels: NDArray[np.int64] | None
     attributes: NDArray[np.float64] | None
     notices: tuple[str, ...]
 
 
-def parse_tu(files: TUFiles) -> TUContent:
+def parse_tu(files: TUFiles, *, labelled: bool = True) -> TUContent:
     """Parse and check the files of a TU data set; O(size of the files), no loop over lines unless one is bad.
+
+    Parameters
+    ----------
+    files : TUFiles
+        Their contents.
+    labelled : bool
+        True: the file of graph labels must be there, and its lines are counted as graphs. False: it may be missing;
+        then there are as many graphs as the largest number in the graph indicator says.
 
     Raises
     ------
@@ -56,17 +67,20 @@ def parse_tu(files: TUFiles) -> TUContent:
         to a node that is not there or in another graph.
     """
     contents = files.contents
-    if "graph_labels" not in contents and "graph_attributes" in contents:
+    if labelled and "graph_labels" not in contents and "graph_attributes" in contents:
         raise DataError(
             f"{files.where}: no class labels here, only {files.name}_graph_attributes.txt: "
             "real-valued targets are for regression, and PiNet is a classifier"
         )
-    for role in ("graph_indicator", "graph_labels"):
+    for role in ("graph_indicator", "graph_labels") if labelled else ("graph_indicator",):
         if role not in contents:
             raise DataError(f"{files.path(role)}: no such file, and the TU format needs it")
-    values = read_table(contents["graph_labels"], files.path("graph_labels"), columns=1)[:, 0]
     graph = read_table(contents["graph_indicator"], files.path("graph_indicator"), columns=1)[:, 0]
-    _check_graphs(files, graph, values.size)
+    counted, values = "graph_indicator", None
+    if "graph_labels" in contents:
+        counted = "graph_labels"
+        values = read_table(contents["graph_labels"], files.path("graph_labels"), columns=1)[:, 0]
+    B = _count_graphs(files, graph, values)
     arcs = read_table(contents["A"], files.path("A"), columns=2)
     _check_arcs(files, arcs, graph)
     for role in ("edge_labels", "edge_attributes"):  # not used, but a wrong length means a damaged set
@@ -75,12 +89,12 @@ def parse_tu(files: TUFiles) -> TUContent:
     node_labels = _read_companion(files, "node_labels", graph.size, whole=True)
     attributes = _read_companion(files, "node_attributes", graph.size, whole=False)
 
-    sizes = np.bincount(graph - 1, minlength=values.size)
+    sizes = np.bincount(graph - 1, minlength=B)
     order = np.argsort(graph, kind="stable")  # nodes grouped by graph, in the files' order within each
     position = np.empty_like(order)
     position[order] = np.arange(order.size)
     empty = np.flatnonzero(sizes == 0)
-    notice = f"{files.path('graph_labels')}: {empty.size} of {values.size} graphs have no node"
+    notice = f"{files.path(counted)}: {empty.size} of {B} graphs have no node"
     return TUContent(
         name=files.name,
         arcs=position[arcs - 1],
@@ -92,20 +106,30 @@ def parse_tu(files: TUFiles) -> TUContent:
     )
 
 
-def _check_graphs(files: TUFiles, graph: NDArray[np.int64], B: int) -> None:
-    if not B:
-        raise DataError(f"{files.path('graph_labels')}: expected one line for each graph, got none")
+def _count_graphs(files: TUFiles, graph: NDArray[np.int64], values: NDArray[np.int64] | None) -> int:
+    """Return the number of graphs, after checking that the graph of each node is one of them."""
     below = np.flatnonzero(graph < 1)
     if below.size:
         raise DataError(
             f"{files.path('graph_indicator')}, line {below[0] + 1}: "
             f"expected a graph number, 1 or more, got {graph[below[0]]}"
         )
-    if graph.size and graph.max() > B:
+    largest = int(graph.max(initial=0))
+    if values is None:
+        if not 1 <= largest <= _MOST_UNLABELLED:
+            raise DataError(
+                f"{files.path('graph_indicator')}: expected graph numbers from 1 to {_MOST_UNLABELLED}, "
+                f"got {largest or 'none'}"
+            )
+        return largest
+    if not values.size:
+        raise DataError(f"{files.path('graph_labels')}: expected one line for each graph, got none")
+    if largest > values.size:
         raise DataError(
-            f"{files.path('graph_labels')}: expected {graph.max()} lines "
-            f"(the largest graph number in {files.name}_graph_indicator.txt), found {B}"
+            f"{files.path('graph_labels')}: expected {largest} lines "
+            f"(the largest graph number in {files.name}_graph_indicator.txt), found {values.size}"
         )
+    return values.size
 
 
 def _check_arcs(files: TUFiles, arcs: NDArray[np.int64], graph: NDArray[np.int64]) -> None:
