@@ -95,6 +95,15 @@ def test_case_121_values_not_seen_before(vocabulary: Any, labels: Any, X: Any, n
     assert len(notices) == 1
 
 
+def test_columns_of_different_kinds() -> None:
+    encoder = fit_encoder("labels", LABELS, None, [0] * 3)
+    assert encoder.vocabularies == ((1, 3), ("x", "y"))
+    assert FeatureEncoder.from_json(json.loads(json.dumps(encoder.to_json()))) == encoder
+    assert encoder.encode(LABELS, None, [0] * 3).tolist() == [[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0]]
+    with pytest.warns(Notice, match=r"1 nodes .*\('3'\)"):  # the string is not the number
+        assert encoder.encode([["3", "x"]], None, [0]).tolist() == [[0, 0, 1, 0]]
+
+
 def test_degrees_not_seen_before() -> None:
     with pytest.warns(Notice, match=r"1 nodes have degrees unknown to the encoder \(7\): their one-hot block is zero"):
         assert FeatureEncoder("degree", ((1, 2),)).encode(None, None, [2, 7]).tolist() == [[0, 1], [0, 0]]
@@ -122,6 +131,9 @@ def test_a_vocabulary_in_any_order() -> None:
         (("both", None, [1], [0]), "'both' needs node labels"),
         (("labels", [1, 2], None, [0]), r"node_labels: expected shape \(1, k\), got \(2, 1\)"),
         (("labels", [1, "a"], None, [0, 0]), "node_labels: expected numbers or strings, one kind only, got int, str"),
+        (("labels", [["a", 1], ["b", "c"]], None, [0, 0]), "node_labels: .*one kind only, got int, str"),
+        (("labels", [[1], [1, 2]], None, [0, 0]), "node_labels: expected numbers or strings, .*got list"),
+        (("labels", 3, None, [0]), r"node_labels: expected shape \(1, k\), got \(\)"),
         (("labels", [1, None], None, [0, 0]), "node_labels: .*got NoneType, int"),
         (("labels", [1, np.nan], None, [0, 0]), "node_labels: expected finite numbers or strings, got nan"),
         (("attributes", None, [1, 2, 3], [0]), "X: expected 1 rows"),

@@ -40,7 +40,7 @@ class Dataset:
     notices : tuple of str
         What was repaired or assumed on the way in.
     node_labels : ndarray of shape (N, k), or None
-        The node labels behind X.
+        The node labels behind X; of dtype object where one column holds numbers and another strings.
     attributes : ndarray of shape (N, a), float64, or None
         The node attributes, whether X holds them or not.
 
@@ -162,21 +162,20 @@ def dataset_from_graphs(graphs: Sequence[Graph], labels: Any, *, name: str = "gr
     (array([1, 0]), ('dot', 'edge'))
     """
     union = disjoint_union(graphs)
-    y, classes = index_classes(labels)
-    B = union.ptr.size - 1
-    if y.size != B:
-        raise UsageError(f"labels: expected {B}, one for each graph, got {y.size}")
+    y, classes = index_classes(labels, union.ptr.size - 1)
     encoder = FeatureEncoder("attributes", num_attributes=union.X.shape[1])
     return Dataset(name, union, y, classes, encoder, attributes=union.X)
 
 
-def index_classes(labels: Any) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+def index_classes(labels: Any, B: int | None = None) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
     """Number the classes in sorted order.
 
     Parameters
     ----------
     labels : array_like of shape (B,) or (B, 1)
         Integers (1.0 counts as 1), booleans or strings, but one kind only.
+    B : int, optional
+        How many graphs there are to label; left out: as many as there are labels.
 
     Returns
     -------
@@ -188,7 +187,7 @@ def index_classes(labels: Any) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
     Raises
     ------
     UsageError
-        If there is no label, or labels are missing, real-valued or of several kinds.
+        If there is no label, there are not `B`, or labels are missing, real-valued or of several kinds.
 
     Examples
     --------
@@ -203,6 +202,8 @@ def index_classes(labels: Any) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
     if array.dtype.kind == "f":
         odd = array[array != np.rint(array)][0]
         raise UsageError(f"labels: expected classes, got {odd}: real-valued targets are for regression")
+    if B is not None and array.size != B:
+        raise UsageError(f"labels: expected {B}, one for each graph, got {array.size}")
     classes, y = np.unique(array, return_inverse=True)
     return y.astype(np.int64), tuple(classes.tolist())
 
@@ -248,6 +249,8 @@ def _portable(array: NDArray[Any] | None) -> NDArray[Any]:
     """Return `array` with the same bytes on every machine: fixed width, little-endian, no negative zero."""
     if array is None:
         return np.zeros(0, dtype="<i8")
+    if array.dtype.kind == "O":
+        array = np.frombuffer(json.dumps(array.tolist()).encode(), dtype=np.uint8)
     if array.dtype.kind == "U":
         return array.astype(array.dtype.newbyteorder("<"))
     return array.astype("<f8") + 0.0 if array.dtype.kind == "f" else array.astype("<i8")

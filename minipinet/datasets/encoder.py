@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet.adjacency import as_features
-from minipinet.datasets.values import as_values
+from minipinet.datasets.values import as_array, as_values
 from minipinet.errors import DataError, Notice, UsageError
 
 #: The choices of `features`; what each needs of (node labels, attributes).
@@ -62,7 +62,7 @@ class FeatureEncoder(NamedTuple):
         Parameters
         ----------
         node_labels : array_like of shape (N, k) or (N,), or None
-            Whole numbers or strings; needed for ``"labels"`` and ``"both"``.
+            Numbers or strings, one kind in each column; needed for ``"labels"`` and ``"both"``.
         attributes : array_like of shape (N, a) or (N,), or None
             Finite numbers; needed for ``"attributes"`` and ``"both"``.
         deg : array_like of shape (N,)
@@ -174,11 +174,11 @@ def _label_columns(kind: str, node_labels: Any, deg: NDArray[np.float64]) -> lis
         return []
     if node_labels is None:
         raise UsageError(f"features: {kind!r} needs node labels, and there are none")
-    table = as_values(node_labels, "node_labels")
+    table = as_array(node_labels)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or len(table) != deg.size:
         raise UsageError(f"node_labels: expected shape ({deg.size}, k), got {table.shape}")
-    return list(table.T)
+    return [as_values(column, "node_labels") for column in table.T]
 
 
 def _attribute_columns(kind: str, attributes: Any, N: int) -> NDArray[np.float64]:

@@ -38,8 +38,7 @@ def as_values(labels: Any, name: str) -> NDArray[Any]:
     >>> as_values(["C", "O"], "labels")
     array(['C', 'O'], dtype='<U1')
     """
-    # Through object, since NumPy would turn the number 1 among strings into the string "1".
-    array = labels if isinstance(labels, np.ndarray) else np.asarray(labels, dtype=object)
+    array = as_array(labels)
     if array.dtype.kind == "O":
         types = set(map(type, array.flat))
         if all(issubclass(kind, str) for kind in types):
@@ -55,6 +54,17 @@ def as_values(labels: Any, name: str) -> NDArray[Any]:
         raise UsageError(f"{name}: expected finite numbers or strings, got {_first_odd(array)}")
     whole = bool((array == np.rint(array)).all())
     return array.astype(np.int64 if whole else np.float64)
+
+
+def as_array(labels: Any) -> NDArray[Any]:
+    """Return labels as an array of any dtype, each of them what it was: a number among strings stays a number.
+
+    Examples
+    --------
+    >>> as_array([["C", 1]])
+    array([['C', 1]], dtype=object)
+    """
+    return labels if isinstance(labels, np.ndarray) else np.asarray(labels, dtype=object)
 
 
 def _first_odd(array: NDArray[Any]) -> str:
