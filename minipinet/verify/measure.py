@@ -11,8 +11,8 @@ from minipinet.verify.report import NUMERIC, Entry
 #: Largest error allowed; for ``taylor`` the smallest rate. Worst on this project's pairs over seventy seeds: 1e-7 by
 #: differences, 2e-14 by the complex step, 7e-6 in float32; the lowest rate was 2.987.
 TOLERANCE = {"central": 1e-6, "complex": 1e-12, "taylor": 2.9, "float32": 3e-5}
-#: Smallest scale of an array's derivatives, in units of the largest in the pair; see `measure`. Float32 leaves a
-#: hundred million times more rounding than float64 where a derivative is zero by symmetry.
+#: Smallest scale of an array's derivatives, in units of the largest in the pair; see `measure`. Where a
+#: derivative is zero by symmetry float32 leaves 2^29 times the rounding of float64.
 FLOOR = {"central": 1e-3, "complex": 1e-3, "taylor": 1e-3, "float32": 1e-1}
 
 
