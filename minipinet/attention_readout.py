@@ -93,10 +93,10 @@ def fused_forward(H: Array, Z_X: Array, W_D: Array, b_D: Array | None, pool: Poo
     Y = xp.empty((n, 1 + C, F_A), xp.result_type(H, T))
     e = xp.exp(H, out=Y[:, 0])
     xp.multiply(e[:, None], T, out=Y[:, 1:])
-    S = (pool.counts @ Y.reshape(n, (1 + C) * F_A)).reshape(-1, 1 + C, F_A)
+    sums = (pool.counts @ Y.reshape(n, (1 + C) * F_A)).reshape(-1, 1 + C, F_A)
     # A graph without nodes has den = 0; elsewhere exp is above 0.
-    den = S[:, :1] + (S[:, :1] == 0)
-    R = S[:, 1:] / den
+    den = sums[:, :1] + (sums[:, :1] == 0)
+    R = sums[:, 1:] / den
     logits = R.sum(axis=2)
     if b_D is not None:
         logits += b_D
@@ -110,21 +110,20 @@ def fused_backward(dlogits: Array, cache: FusedCache) -> ReadoutGrads:
     (B, C, F_A), (n, F_X) = R.shape, Z_X.shape
     # logits = R.sum(axis=2) + b_D
     db_D = None if b_D is None else dlogits.sum(axis=0)
-    # R = S[:, 1:] / den, den = S[:, :1]
-    dS = xp.empty((B, 1 + C, F_A), e.dtype)
-    xp.divide(dlogits[:, :, None], den, out=dS[:, 1:])
-    dS[:, 0] = -(dS[:, 1:] * R).sum(axis=1)
-    # S = counts @ Y
-    dY = (pool.counts.T @ dS.reshape(B, -1)).reshape(n, 1 + C, F_A)
+    # R = sums[:, 1:] / den, den = sums[:, :1]
+    dsums = xp.empty((B, 1 + C, F_A), e.dtype)
+    xp.divide(dlogits[:, :, None], den, out=dsums[:, 1:])
+    dsums[:, 0] = -(dsums[:, 1:] * R).sum(axis=1)
+    # sums = counts @ Y
+    dY = (pool.counts.T @ dsums.reshape(B, -1)).reshape(n, 1 + C, F_A)
     # Y[:, 0] = e, Y[:, 1:] = e * T
     dT = dY[:, 1:] * e[:, None]
     dY[:, 1:] *= T
     # e = exp(H)
     dH = dY.sum(axis=1) * e
     # T = Z_X W
-    dT = dT.reshape(n, C * F_A)
-    dZ_X = dT @ W.T
-    dW_D = (Z_X.T @ dT).reshape(F_X, C, F_A).transpose(2, 0, 1).reshape(F_A * F_X, C)
+    dZ_X = dT.reshape(n, C * F_A) @ W.T
+    dW_D = (Z_X.T @ dT.reshape(n, C * F_A)).reshape(F_X, C, F_A).transpose(2, 0, 1).reshape(F_A * F_X, C)
     return ReadoutGrads(dH, dZ_X, dW_D, db_D)
 
 

@@ -33,11 +33,11 @@ def hash_rows(X: Array, deg: Array) -> Array:
     return h
 
 
-def hash_neighbourhoods(S: Sparse, own: Array, content: Array) -> Array:
+def hash_neighbourhoods(seen: Sparse, own: Array, content: Array) -> Array:
     """Hash (own colour, multiset of (colour, weight)) from the colours' own hashes, in an order-free sum."""
-    entry = _mix(content[S.indices] + _GOLDEN * _mix(_bits(S.data)))
+    entry = _mix(content[seen.indices] + _GOLDEN * _mix(_bits(seen.data)))
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entry)])
-    return _mix(_mix(content[own]) * _GOLDEN + total[S.indptr[1:]] - total[S.indptr[:-1]])
+    return _mix(_mix(content[own]) * _GOLDEN + total[seen.indptr[1:]] - total[seen.indptr[:-1]])
 
 
 class EqualRows(NamedTuple):
@@ -53,17 +53,18 @@ class EqualRows(NamedTuple):
 class EqualNeighbourhoods(NamedTuple):
     """Tells which nodes i and j have the same own colour and the same weight to every colour."""
 
-    S: Sparse
+    seen: Sparse
     own: Array
 
     def __call__(self, i: Array, j: Array) -> Array:
         """Compare nodes i with nodes j, pair by pair."""
-        indptr = self.S.indptr
+        indptr = self.seen.indptr
         equal = (self.own[i] == self.own[j]) & (indptr[i + 1] - indptr[i] == indptr[j + 1] - indptr[j])
         pairs = np.flatnonzero(equal)
         ptr, entry_i = row_entries(indptr, i[pairs])
         _, entry_j = row_entries(indptr, j[pairs])
-        differs = (self.S.indices[entry_i] != self.S.indices[entry_j]) | (self.S.data[entry_i] != self.S.data[entry_j])
+        indices, data = self.seen.indices, self.seen.data
+        differs = (indices[entry_i] != indices[entry_j]) | (data[entry_i] != data[entry_j])
         total = np.concatenate([[0], np.cumsum(differs)])
         equal[pairs] = total[ptr[1:]] == total[ptr[:-1]]
         return equal

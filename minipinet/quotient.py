@@ -95,10 +95,10 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     levels = []
     for _ in range(2):
         before = first
-        S, own, at_own = _neighbourhoods(A, colour, len(first))
+        seen, own, at_own = _neighbourhoods(A, colour, len(first))
         if merge:
-            first, colour, content = group(hash_neighbourhoods(S, own, content), EqualNeighbourhoods(S, own))
-        levels.append(_take_level(Level(S, own, at_own, deg[before]), np.sort(first), before))
+            first, colour, content = group(hash_neighbourhoods(seen, own, content), EqualNeighbourhoods(seen, own))
+        levels.append(_take_level(Level(seen, own, at_own, deg[before]), np.sort(first), before))
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
     counts = scipy.sparse.coo_array((np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))).tocsr()
@@ -250,13 +250,13 @@ def _neighbourhoods(A: Sparse, colour: Array, n: int) -> tuple[Sparse, Array, Ar
     """Return each node's total weight to each colour (an entry at its own always), its own colour, and where."""
     N = len(colour)
     rows = np.repeat(np.arange(N), np.diff(A.indptr))
-    S = scipy.sparse.coo_array(
+    seen = scipy.sparse.coo_array(
         (
             np.concatenate([A.data, np.zeros(N)]),
             (np.concatenate([rows, np.arange(N)]), np.concatenate([colour[A.indices], colour])),
         ),
         shape=(N, n),
     ).tocsr()
-    S.sum_duplicates()
-    at_own = np.flatnonzero(S.indices == np.repeat(colour, np.diff(S.indptr)))
-    return S, colour, at_own
+    seen.sum_duplicates()
+    at_own = np.flatnonzero(seen.indices == np.repeat(colour, np.diff(seen.indptr)))
+    return seen, colour, at_own
