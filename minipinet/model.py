@@ -132,7 +132,7 @@ def pq_values(params: PiNetParams, pq: Array | None = None) -> Array:
     """Return the (p, q) in force, (4, 2) in the order of `LAYERS`: `pq` if it is given, else the learned ones."""
     if params.p_raw is None:
         return np.asarray(pq, params.W_D.dtype).reshape(len(LAYERS), 2)
-    return xp_of(params.p_raw).stack([gate(params.p_raw), gate(params.q_raw)], axis=1)
+    return gate(xp_of(params.p_raw).stack([params.p_raw, params.q_raw], axis=1))
 
 
 def pinet_forward(params: PiNetParams, batch: GraphBatch, pq: Array | None = None) -> tuple[Array, PiNetCache]:
