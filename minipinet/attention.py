@@ -39,6 +39,17 @@ def column_softmax_forward(H: Array, pool: Pool) -> tuple[Array, ColumnSoftmaxCa
     -----
     The maximum subtracted is taken per graph and column: one for the whole batch underflows to 0/0. A graph without
     nodes has no entries. O(E F_A); sums run in the order of the entries.
+
+    Examples
+    --------
+    Two graphs over three states: the first has one node in state 0 and one in state 1, the second two in state 2.
+
+    >>> import numpy as np
+    >>> from minipinet.pool import make_pool
+    >>> pool = make_pool(np.array([0, 2, 3]), np.array([0, 1, 2]), np.array([[1.0], [1.0], [2.0]]), 3)
+    >>> Z_A, _ = column_softmax_forward(np.log([[3.0], [1.0], [5.0]]), pool)
+    >>> Z_A.round(12).tolist()
+    [[0.75], [0.25], [1.0]]
     """
     xp = xp_of(H)
     L = H[pool.state]
@@ -97,6 +108,15 @@ def pool_forward(Z_A: Array, Z_X: Array, pool: Pool) -> tuple[Array, PoolCache]:
     Notes
     -----
     2 E F_A F_X floating-point operations, one product a graph: its bits depend on that graph alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from minipinet.pool import make_pool
+    >>> pool = make_pool(np.array([0, 2]), np.array([0, 1]), np.ones((2, 1)), 2)
+    >>> P, _ = pool_forward(np.array([[0.75], [0.25]]), np.array([[4.0, 0.0], [0.0, 8.0]]), pool)
+    >>> P.tolist()
+    [[[3.0, 2.0]]]
     """
     xp = xp_of(Z_A)
     Y = Z_X[pool.state]

@@ -161,6 +161,18 @@ def attention_readout_forward(
     Notes
     -----
     The way is chosen by C and, for each graph, by its own H, so that it does not depend on the rest of the batch.
+
+    Examples
+    --------
+    One graph of two nodes with equal attention; the readout adds up the two features of the pooled matrix.
+
+    >>> import numpy as np
+    >>> from minipinet.pool import make_pool
+    >>> pool = make_pool(np.array([0, 2]), np.array([0, 1]), np.ones((2, 1)), 2)
+    >>> Z_X = np.array([[4.0, 0.0], [0.0, 8.0]])
+    >>> logits, _ = attention_readout_forward(np.zeros((2, 1)), Z_X, np.ones((2, 1)), None, pool)
+    >>> logits.tolist()
+    [[6.0]]
     """
     xp = xp_of(H)
     if W_D.shape[1] > FUSED_CLASSES:

@@ -23,7 +23,14 @@ class Step(NamedTuple):
 
 
 def scaling(deg: Array, p: Array) -> Array:
-    """Return s = (p + (1-p) deg)^(-1/2), the diagonal of S in eq. 3; 0 where the base is 0 (lone node, p = 0)."""
+    """Return s = (p + (1-p) deg)^(-1/2), the diagonal of S in eq. 3; 0 where the base is 0 (lone node, p = 0).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaling(np.array([0.0, 1.0, 4.0]), np.float64(0)).tolist()
+    [0.0, 1.0, 0.5]
+    """
     xp = xp_of(deg)
     base = p + (1 - p) * deg
     lone = base == 0
@@ -170,7 +177,20 @@ def message_passing_forward(
     Notes
     -----
     The product is associative; the sparse factor goes to the narrower side. The choice looks at W alone, so that it is
-    the same for every batch.
+    the same for every batch. O(nnz(A) min(F_in, F) + n F_in F) with n the rows of the side W is on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from minipinet.graphs import as_graph
+    >>> from minipinet.quotient import make_batch, refine
+    >>> from minipinet.union import disjoint_union
+    >>> edge = as_graph([[0, 1], [1, 0]], [[1.0], [1.0]])
+    >>> batch = make_batch(refine(disjoint_union([edge])), [0], "float64")
+    >>> one = np.float64(1)
+    >>> H, _ = message_passing_forward(batch.X, np.array([[2.0, -3.0]]), np.array([0.5, 0.5]), one, one, batch.steps[0])
+    >>> H.tolist()
+    [[4.5, -5.5]]
     """
     if W.shape[0] < W.shape[1]:
         K, cache = propagate_forward(M, p, q, step)
@@ -201,7 +221,16 @@ def message_passing_backward(dH: Array, cache: MessagePassingCache) -> MessagePa
 
 
 def relu_forward(H: Array) -> tuple[Array, Array]:
-    """Return sigma_R(H) = max(H, 0), and the mask H > 0 that its backward needs (and that tells of a kink)."""
+    """Return sigma_R(H) = max(H, 0), and the mask H > 0 that its backward needs (and that tells of a kink).
+
+    Source: paper, eq. 1 and 2. A NaN stays one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [a.tolist() for a in relu_forward(np.array([-1.0, 0.0, 2.0]))]
+    [[0.0, 0.0, 2.0], [False, False, True]]
+    """
     return xp_of(H).maximum(H, 0), H > 0
 
 

@@ -139,6 +139,14 @@ def make_batches(
 
     Same arguments, errors and result as `make_batch` on each piece, at a fraction of the calls: many batches are
     selected together, as many as hold `TOGETHER` entries.
+
+    Examples
+    --------
+    >>> from minipinet.graphs import as_graph
+    >>> from minipinet.union import disjoint_union
+    >>> quotient = refine(disjoint_union([as_graph([[0, 1], [1, 0]])] * 5))
+    >>> [batch.B for batch in make_batches(quotient, [4, 3, 2, 1, 0], 2)]
+    [2, 2, 1]
     """
     G = quotient.counts.shape[0]
     index = np.asarray(index, dtype=np.int64).reshape(-1)
