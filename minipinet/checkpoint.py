@@ -14,8 +14,8 @@ import numpy as np
 from minipinet._array import Array
 from minipinet._files import to_plain, write_whole
 from minipinet.errors import DataError
-from minipinet.model import LAYERS, PiNetParams
 from minipinet.optim import AdamState
+from minipinet.params import LAYERS, PiNetParams
 from minipinet.settings import Settings
 from minipinet.train import Best, EpochRecord, TrainState
 

@@ -9,9 +9,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
+from minipinet.batch import GraphBatch, make_batches
 from minipinet.errors import UsageError
-from minipinet.model import PiNetParams, pinet_forward
-from minipinet.quotient import GraphBatch, Quotient, make_batches
+from minipinet.model import pinet_forward
+from minipinet.params import PiNetParams
+from minipinet.quotient import Quotient
 from minipinet.readout import softmax_cross_entropy_forward
 from minipinet.settings import whole
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minipinet._array import Array, xp_of
-from minipinet.model import PiNetParams
+from minipinet.params import PiNetParams
 
 
 class AdamState(NamedTuple):
@@ -49,7 +49,7 @@ def adam_step(
 
     Examples
     --------
-    >>> from minipinet.model import init_params
+    >>> from minipinet.params import init_params
     >>> params = init_params(np.random.default_rng(0), d=2, C=2, hidden=3, out=2)
     >>> after, state = adam_step(params, params, adam_init(params))
     >>> state.step, bool(abs(np.abs(after.W_D - params.W_D) - 1e-3).max() < 1e-6)

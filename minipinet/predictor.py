@@ -19,7 +19,7 @@ from minipinet.datasets.encoder import KINDS, FeatureEncoder
 from minipinet.errors import UsageError
 from minipinet.evaluation import score
 from minipinet.graphs import Graph
-from minipinet.model import PiNetParams
+from minipinet.params import PiNetParams
 from minipinet.quotient import refine
 from minipinet.readout import log_softmax
 from minipinet.settings import Settings

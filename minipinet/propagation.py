@@ -101,7 +101,8 @@ def propagate_forward(M: Array, p: Array, q: Array, step: Step) -> tuple[Array, 
     >>> import numpy as np
     >>> from minipinet.graphs import as_graph
     >>> from minipinet.union import disjoint_union
-    >>> from minipinet.quotient import make_batch, refine
+    >>> from minipinet.batch import make_batch
+    >>> from minipinet.quotient import refine
     >>> path = as_graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.eye(3))
     >>> batch = make_batch(refine(disjoint_union([path])), [0], "float64")
     >>> H, _ = propagate_forward(batch.X, np.float64(0), np.float64(1), batch.steps[0])
@@ -183,7 +184,8 @@ def message_passing_forward(
     --------
     >>> import numpy as np
     >>> from minipinet.graphs import as_graph
-    >>> from minipinet.quotient import make_batch, refine
+    >>> from minipinet.batch import make_batch
+    >>> from minipinet.quotient import refine
     >>> from minipinet.union import disjoint_union
     >>> edge = as_graph([[0, 1], [1, 0]], [[1.0], [1.0]])
     >>> batch = make_batch(refine(disjoint_union([edge])), [0], "float64")

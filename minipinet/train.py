@@ -11,11 +11,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
+from minipinet.batch import GraphBatch, make_batches
 from minipinet.errors import DivergedError, UsageError
 from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, graph_numbers, score_batches
-from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward, pq_values
+from minipinet.model import loss_backward, loss_forward
 from minipinet.optim import AdamState, adam_init, adam_step
-from minipinet.quotient import GraphBatch, Quotient, make_batches
+from minipinet.params import PiNetParams, init_params, pq_values
+from minipinet.quotient import Quotient
 from minipinet.settings import Settings, whole
 
 

@@ -21,10 +21,12 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
+from minipinet.batch import make_batches
 from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
-from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward
+from minipinet.model import loss_backward, loss_forward
 from minipinet.optim import AdamState, adam_init, adam_step
-from minipinet.quotient import Quotient, make_batches, refine
+from minipinet.params import PiNetParams, init_params
+from minipinet.quotient import Quotient, refine
 
 DATASETS = ("MUTAG", "NCI1", "PROTEINS", "isomorphism", "ENZYMES attributes")
 

@@ -10,7 +10,8 @@ import pytest
 import minipinet.evaluation
 import minipinet.train
 from minipinet._array import Array
-from minipinet.quotient import make_batches, refine
+from minipinet.batch import make_batches
+from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.train import TrainState, fit
 from tests.small_data import two_kinds

@@ -19,9 +19,10 @@ from minipinet.attention_readout import (
     stepwise_backward,
     stepwise_forward,
 )
+from minipinet.batch import make_batch
 from minipinet.graphs import as_graph
 from minipinet.pool import Pool, take_pool
-from minipinet.quotient import make_batch, refine
+from minipinet.quotient import refine
 from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify import check_pair
 from tests import strategies, tolerances

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from minipinet._array import Array
+from minipinet.batch import make_batch
 from minipinet.errors import UsageError
 from minipinet.evaluation import evaluate, score
 from minipinet.model import pinet_forward
-from minipinet.quotient import make_batch
 from minipinet.train import fit, start
 from tests.small_data import same_bits
 from tests.small_training import ALL, DATA, QUOTIENT, SMALL, record_batches, train

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 
 from minipinet._array import Array
 from minipinet.attention import column_softmax_backward, column_softmax_forward
+from minipinet.batch import GraphBatch
 from minipinet.graphs import as_graph
-from minipinet.model import PiNetCache, PiNetParams, pinet_backward, pinet_forward, pq_values
+from minipinet.model import PiNetCache, pinet_backward, pinet_forward
+from minipinet.params import PiNetParams, pq_values
 from minipinet.propagation import (
     Step,
     message_passing_backward,
@@ -22,7 +24,6 @@ from minipinet.propagation import (
     relu_backward,
     relu_forward,
 )
-from minipinet.quotient import GraphBatch
 from minipinet.readout import softmax_cross_entropy_backward, softmax_cross_entropy_forward
 from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify import Report, check_pair

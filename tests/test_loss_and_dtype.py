@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from minipinet._array import Array
 from minipinet._tree import named_leaves
 from minipinet.attention_readout import attention_readout_backward, attention_readout_forward
+from minipinet.batch import GraphBatch, make_batch
 from minipinet.datasets import dataset_from_graphs
 from minipinet.errors import UsageError
 from minipinet.graphs import as_graph
-from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward, pinet_forward
+from minipinet.model import loss_backward, loss_forward, pinet_forward
 from minipinet.optim import adam_init, adam_step
-from minipinet.quotient import GraphBatch, make_batch, refine
+from minipinet.params import PiNetParams, init_params
+from minipinet.quotient import refine
 from minipinet.readout import softmax_cross_entropy_backward, softmax_cross_entropy_forward
 from minipinet.union import disjoint_union
 from minipinet.verify.pairs import cast, draw, example_batch, example_params, example_union, layer_pairs, model_pairs

@@ -13,16 +13,19 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from minipinet.batch import make_batch
 from minipinet.graphs import Graph, as_graph, permute_nodes
-from minipinet.model import init_params, loss_backward, loss_forward
+from minipinet.model import loss_backward, loss_forward
 from minipinet.optim import adam_init
-from minipinet.quotient import make_batch, refine
+from minipinet.params import init_params
+from minipinet.quotient import refine
 from minipinet.union import disjoint_union
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "minipinet"
 MATHS = [
-    PACKAGE / f"{name}.py" for name in ("propagation", "attention", "readout", "attention_readout", "model", "quotient")
+    PACKAGE / f"{name}.py"
+    for name in ("propagation", "attention", "readout", "attention_readout", "model", "params", "quotient", "batch")
 ]
 
 #: What counts as a symbol of the mathematics: one capital, or p, q, s, b, y, deg; perhaps with an index.

@@ -10,8 +10,8 @@ import pytest
 
 from minipinet._array import Array
 from minipinet._tree import named_leaves
-from minipinet.model import PiNetParams, init_params
 from minipinet.optim import AdamState, adam_init, adam_step
+from minipinet.params import PiNetParams, init_params
 from tests import tolerances
 from tests.tolerances import relative_error
 

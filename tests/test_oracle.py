@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from minipinet import reference
 from minipinet._array import Array
 from minipinet._tree import named_leaves, with_leaves
+from minipinet.batch import GraphBatch, make_batch
 from minipinet.graphs import as_graph
-from minipinet.model import LAYERS, PiNetParams, init_params, loss_backward, loss_forward, pinet_backward, pinet_forward
+from minipinet.model import loss_backward, loss_forward, pinet_backward, pinet_forward
+from minipinet.params import LAYERS, PiNetParams, init_params
 from minipinet.propagation import propagate_backward, propagate_forward
-from minipinet.quotient import GraphBatch, make_batch, refine
+from minipinet.quotient import refine
 from minipinet.union import DisjointUnion, disjoint_union
 from tests import strategies, tolerances
 from tests.tolerances import relative_error, tree_error

@@ -13,10 +13,12 @@ from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
 from minipinet.attention import column_softmax_forward, pool_backward, pool_forward
+from minipinet.batch import GraphBatch, make_batch
 from minipinet.graphs import Graph, as_graph, permute_nodes
-from minipinet.model import PiNetParams, init_params, loss_backward, loss_forward, pinet_backward, pinet_forward
+from minipinet.model import loss_backward, loss_forward, pinet_backward, pinet_forward
+from minipinet.params import PiNetParams, init_params
 from minipinet.pool import sum_by_graph
-from minipinet.quotient import GraphBatch, Quotient, make_batch, refine
+from minipinet.quotient import Quotient, refine
 from minipinet.union import DisjointUnion, disjoint_union
 from tests import strategies, tolerances
 from tests.tolerances import relative_error, tree_error

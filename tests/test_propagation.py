@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minipinet._array import Array
+from minipinet.batch import make_batch
 from minipinet.graphs import as_graph
-from minipinet.model import init_params, pq_values
+from minipinet.params import init_params, pq_values
 from minipinet.propagation import PropagateGrads, propagate_backward, propagate_forward, scaling
-from minipinet.quotient import make_batch, refine
+from minipinet.quotient import refine
 from minipinet.union import disjoint_union
 from tests import strategies, tolerances
 from tests.tolerances import relative_error

@@ -11,10 +11,12 @@ from threadpoolctl import threadpool_limits
 
 from minipinet import colours
 from minipinet._array import Array
+from minipinet.batch import GraphBatch, make_batch, make_batches
 from minipinet.errors import UsageError
 from minipinet.graphs import Graph, as_graph, permute_nodes
-from minipinet.model import init_params, pinet_forward
-from minipinet.quotient import GraphBatch, Quotient, make_batch, make_batches, refine
+from minipinet.model import pinet_forward
+from minipinet.params import init_params
+from minipinet.quotient import Quotient, refine
 from minipinet.union import DisjointUnion, disjoint_union
 from tests import strategies
 
@@ -120,7 +122,7 @@ def test_batches_do_not_depend_on_how_many_are_selected_together(
     quotient = refine(disjoint_union(graphs))
     index = [3, 1, 1, 0, 6, 5, 4, 2, 3]
     expected = [make_batch(quotient, index[i : i + 2]) for i in range(0, len(index), 2)]
-    monkeypatch.setattr("minipinet.quotient.TOGETHER", together)
+    monkeypatch.setattr("minipinet.batch.TOGETHER", together)
     assert all(same(a, b) for a, b in zip(make_batches(quotient, index, 2), expected, strict=True))
 
 

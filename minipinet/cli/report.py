@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minipinet.cli.tables import confusion_table, number, pairs, spread, table
-from minipinet.model import LAYERS
+from minipinet.params import LAYERS
 from minipinet.splits import class_counts
 
 if TYPE_CHECKING:

@@ -20,17 +20,10 @@ from minipinet.attention_readout import (
     stepwise_backward,
     stepwise_forward,
 )
+from minipinet.batch import GraphBatch, make_batch
 from minipinet.graphs import as_graph
-from minipinet.model import (
-    LossCache,
-    PiNetCache,
-    PiNetParams,
-    init_params,
-    loss_backward,
-    loss_forward,
-    pinet_backward,
-    pinet_forward,
-)
+from minipinet.model import LossCache, PiNetCache, loss_backward, loss_forward, pinet_backward, pinet_forward
+from minipinet.params import PiNetParams, init_params
 from minipinet.propagation import (
     message_passing_backward,
     message_passing_forward,
@@ -39,7 +32,7 @@ from minipinet.propagation import (
     relu_backward,
     relu_forward,
 )
-from minipinet.quotient import GraphBatch, make_batch, refine
+from minipinet.quotient import refine
 from minipinet.readout import (
     dense_backward,
     dense_forward,

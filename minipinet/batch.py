@@ -1,0 +1,158 @@
+"""Batches: some graphs of a data set, with just the rows of its quotient that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from minipinet._array import Array
+from minipinet.errors import UsageError
+from minipinet.pool import Pool, make_pool, row_entries
+from minipinet.propagation import Step
+from minipinet.quotient import Level, Quotient
+
+
+class GraphBatch(NamedTuple):
+    """Some graphs of a data set, ready for the model."""
+
+    X: Array  #: (n_0, d) features of the level-0 colours in the batch
+    steps: tuple[Step, Step]  #: first and second layer
+    pool: Pool  #: which level-2 colours each graph holds, and how often
+
+    @property
+    def B(self) -> int:
+        """Number of graphs, graphs without nodes included."""
+        return len(self.pool.ptr) - 1
+
+
+def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "float32") -> GraphBatch:
+    """Select graphs by number, in the order given; a number may occur twice.
+
+    Parameters
+    ----------
+    quotient : Quotient
+    index : (B,) ints in 0 to G - 1
+    dtype : "float32" or "float64"
+
+    Returns
+    -------
+    GraphBatch
+
+    Raises
+    ------
+    UsageError
+        If `index` is empty or out of range.
+
+    Notes
+    -----
+    Time and memory grow with the batch, not with the data set.
+    """
+    return next(make_batches(quotient, index, max(1, len(index)), dtype))
+
+
+def make_batches(
+    quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str = "float32"
+) -> Iterator[GraphBatch]:
+    """Cut `index` into batches of `batch_size` graphs, the last one maybe shorter, and build one after the other.
+
+    Same arguments, errors and result as `make_batch` on each piece, at a fraction of the calls: many batches are
+    selected together, as many as hold `TOGETHER` entries.
+
+    Examples
+    --------
+    >>> from minipinet.graphs import as_graph
+    >>> from minipinet.quotient import refine
+    >>> from minipinet.union import disjoint_union
+    >>> quotient = refine(disjoint_union([as_graph([[0, 1], [1, 0]])] * 5))
+    >>> [batch.B for batch in make_batches(quotient, [4, 3, 2, 1, 0], 2)]
+    [2, 2, 1]
+    """
+    G = quotient.counts.shape[0]
+    index = np.asarray(index, dtype=np.int64).reshape(-1)
+    if not len(index) or index.min() < 0 or index.max() >= G:
+        raise UsageError(f"index: expected at least one graph number from 0 to {G - 1}, got {index.tolist()[:8]}")
+    entries = np.cumsum(np.diff(quotient.counts.indptr)[index])
+    at = 0
+    while at < len(index):
+        taken = entries[at - 1] if at else 0
+        room = int(np.searchsorted(entries, taken + TOGETHER, side="right")) - at
+        end = at + max(1, room // batch_size) * batch_size
+        yield from _build(quotient, index[at:end], batch_size, dtype)
+        at = end
+
+
+#: Pool entries selected together by `make_batches`: enough to hide the calls, few enough to stay in cache and memory.
+TOGETHER = 100_000
+
+
+class _Rows(NamedTuple):
+    """Rows selected for several batches, one batch after the other, and the numbers of the states they select."""
+
+    indptr: Array
+    indices: Array  #: counted from the batch's first column
+    data: Array
+    at_own: Array
+    kept: Array  #: numbers of the columns' states
+    cut: Array  #: (batches + 1,) where each batch's columns start in `kept`
+
+
+def _build(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> Iterator[GraphBatch]:
+    batches = -(-len(index) // batch_size)
+    cut = np.minimum(np.arange(batches + 1) * batch_size, len(index))
+    ptr, entry = row_entries(quotient.counts.indptr, index)
+    states, state, cut_2 = _relabel(quotient.counts.indices[entry], ptr[cut], quotient.counts.shape[1])
+    count = quotient.counts.data[entry].astype(dtype)[:, None]
+    second = _select(quotient.levels[1], states, cut_2, dtype)
+    first = _select(quotient.levels[0], second.kept, second.cut, dtype)
+    deg_0 = quotient.levels[0].deg[first.kept].astype(dtype)
+    deg_1 = quotient.levels[1].deg[second.kept].astype(dtype)
+    X = quotient.X[first.kept].astype(dtype)
+    for b in range(batches):
+        steps = _step(first, second.cut, deg_0, b), _step(second, cut_2, deg_1, b)
+        e = slice(ptr[cut[b]], ptr[cut[b + 1]])
+        pool = make_pool(ptr[cut[b] : cut[b + 1] + 1] - e.start, state[e], count[e], int(cut_2[b + 1] - cut_2[b]))
+        yield GraphBatch(X[first.cut[b] : first.cut[b + 1]], steps, pool)
+
+
+def _select(level: Level, rows: Array, cut: Array, dtype: str) -> _Rows:
+    """Take the rows of a level that each batch needs; `cut` tells where a batch's rows start."""
+    indptr, entry = row_entries(level.A.indptr, rows)
+    kept, indices, kept_cut = _relabel(level.A.indices[entry], indptr[cut], level.A.shape[1])
+    at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
+    return _Rows(indptr, indices, level.A.data[entry].astype(dtype), at_own, kept, kept_cut)
+
+
+def _step(rows: _Rows, row_cut: Array, deg: Array, b: int) -> Step:
+    """Cut batch b's matrix out of the selected rows."""
+    first, last = row_cut[b], row_cut[b + 1]
+    e = slice(rows.indptr[first], rows.indptr[last])
+    c = slice(rows.cut[b], rows.cut[b + 1])
+    indptr = (rows.indptr[first : last + 1] - e.start).astype(np.int32)
+    shape = int(last - first), int(c.stop - c.start)
+    A = scipy.sparse.csr_array((rows.data[e], rows.indices[e], indptr), shape=shape)
+    at_own = rows.at_own[first:last] - e.start
+    return Step(A, A.indices[at_own], at_own, deg[c], A.T)
+
+
+def _relabel(numbers: Array, cut: Array, n: int) -> tuple[Array, Array, Array]:
+    """Number the distinct values of each batch's stretch of `numbers` (all below n) from 0, in rising order.
+
+    Returns the distinct values, batch after batch; each number's place in its batch (int32); where batches start.
+    """
+    batches = len(cut) - 1
+    batch = np.repeat(np.arange(batches), np.diff(cut))
+    keys = numbers + batch * n
+    if batches * n > 32 * len(keys):
+        # A table of all possible keys would cost more than sorting: the time must not grow with the data set.
+        kept, place = np.unique(keys, return_inverse=True)
+    else:
+        table = np.zeros(batches * n, np.int64)
+        table[keys] = 1
+        kept = np.flatnonzero(table)
+        table[kept] = np.arange(len(kept))
+        place = table[keys]
+    starts = np.searchsorted(kept, np.arange(batches + 1) * n)
+    return kept % n, (place - starts[batch]).astype(np.int32), starts
