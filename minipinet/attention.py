@@ -63,7 +63,7 @@ def column_softmax_forward(H: Array, pool: Pool) -> tuple[Array, ColumnSoftmaxCa
 def column_softmax_backward(dZ_A: Array, cache: ColumnSoftmaxCache) -> Array:
     """Return dH for a cotangent dZ_A; each graph's column of dH (weighted by counts) sums to 0."""
     Z_A, pool = cache
-    # Z_A = e / (sum of e over the graph), e = count * exp(H[state])
+    # Z_A = e / (sum of e over the graph), e = count * exp(L): each entry moves its own weight, and all of its graph's
     dL = Z_A * dZ_A
     dL -= Z_A * sum_by_graph(dL, pool)[pool.graph]
     # L = H[state]

@@ -110,16 +110,17 @@ def fused_backward(dlogits: Array, cache: FusedCache) -> ReadoutGrads:
     (B, C, F_A), (n, F_X) = R.shape, Z_X.shape
     # logits = R.sum(axis=2) + b_D
     db_D = None if b_D is None else dlogits.sum(axis=0)
-    # R = sums[:, 1:] / den, den = sums[:, :1]
+    # R = sums[:, 1:] / den
     dsums = xp.empty((B, 1 + C, F_A), e.dtype)
     xp.divide(dlogits[:, :, None], den, out=dsums[:, 1:])
+    # den = sums[:, :1]
     dsums[:, 0] = -(dsums[:, 1:] * R).sum(axis=1)
     # sums = counts @ Y
     dY = (pool.counts.T @ dsums.reshape(B, -1)).reshape(n, 1 + C, F_A)
-    # Y[:, 0] = e, Y[:, 1:] = e * T
+    # Y[:, 1:] = e * T
     dT = dY[:, 1:] * e[:, None]
     dY[:, 1:] *= T
-    # e = exp(H)
+    # Y[:, 0] = e = exp(H), and e stands in Y[:, 1:] too
     dH = dY.sum(axis=1) * e
     # T = Z_X W
     dZ_X = dT.reshape(n, C * F_A) @ W.T

@@ -79,10 +79,10 @@ def group(h: Array, equal: EqualRows | EqualNeighbourhoods) -> tuple[Array, Arra
     first, content = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     left, n = np.arange(len(h)), 0
     while len(left):
-        values, at, group = np.unique(h[left], return_index=True, return_inverse=True)
+        values, at, place = np.unique(h[left], return_index=True, return_inverse=True)
         representative = left[at]
-        same = equal(left, representative[group])
-        colour[left[same]] = n + group[same]
+        same = equal(left, representative[place])
+        colour[left[same]] = n + place[same]
         first.append(representative)
         content.append(values)
         n += len(values)

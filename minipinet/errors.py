@@ -23,9 +23,5 @@ class DivergedError(MinipinetError, ArithmeticError):
     """Training produced a NaN or an infinity: the message names the epoch and the quantity."""
 
 
-class MissingExtraError(MinipinetError, ImportError):
-    """An optional package is absent: the message names the extra to install."""
-
-
 class Notice(UserWarning):
     """Something was repaired or assumed on the way in (repeated edges dropped, an arc made symmetric)."""

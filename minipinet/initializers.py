@@ -31,7 +31,7 @@ def orthogonal(rng: np.random.Generator, fan_in: int, fan_out: int) -> Array:
     return np.ascontiguousarray(Q if fan_in >= fan_out else Q.T)
 
 
-INITIALIZERS = {"glorot": glorot, "orthogonal": orthogonal, "he": he}
+INITIALIZERS = {"he": he, "glorot": glorot, "orthogonal": orthogonal}
 
 
 def draw_kernel(rng: np.random.Generator, init: str, fan_in: int, fan_out: int, dtype: str) -> Array:

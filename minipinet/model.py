@@ -122,21 +122,27 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetGrads:
     # logits = attention_readout(H_A1, Z_X)
     dH_A1, dZ_X, dW_D, db_D = attention_readout_backward(dlogits, cache.readout)
 
-    # Z_X = relu(message_passing(relu(message_passing(X))))
+    # Z_X = relu(H_X1)
     dH_X1 = relu_backward(dZ_X, cache.relu_X1)
+    # H_X1 = message_passing(R_X0)
     dR_X0, dW_X1, db_X1, dp_X1, dq_X1 = message_passing_backward(dH_X1, cache.X1)
+    # R_X0 = relu(H_X0)
     dH_X0 = relu_backward(dR_X0, cache.relu_X0)
+    # H_X0 = message_passing(X)
     dX_X, dW_X0, db_X0, dp_X0, dq_X0 = message_passing_backward(dH_X0, cache.X0)
 
-    # H_A1 = message_passing(relu(message_passing(X)))
+    # H_A1 = message_passing(R_A0)
     dR_A0, dW_A1, db_A1, dp_A1, dq_A1 = message_passing_backward(dH_A1, cache.A1)
+    # R_A0 = relu(H_A0)
     dH_A0 = relu_backward(dR_A0, cache.relu_A0)
+    # H_A0 = message_passing(X)
     dX_A, dW_A0, db_A0, dp_A0, dq_A0 = message_passing_backward(dH_A0, cache.A0)
 
     dp_raw = dq_raw = None
     if cache.learned:
-        # p, q = gate(p_raw), gate(q_raw)
+        # p = gate(p_raw)
         dp_raw = gate_backward(xp.stack([dp_A0, dp_A1, dp_X0, dp_X1]), cache.p)
+        # q = gate(q_raw)
         dq_raw = gate_backward(xp.stack([dq_A0, dq_A1, dq_X0, dq_X1]), cache.q)
     dparams = PiNetParams(
         dW_A0, dW_A1, dW_X0, dW_X1, dW_D, db_A0, db_A1, db_X0, db_X1, db_D, dp_raw, dq_raw
@@ -155,8 +161,8 @@ class LossCache(NamedTuple):
 
 def loss_forward(
     params: PiNetParams, batch: GraphBatch, y: Array, pq: Array | None = None, l2: float = 0.0
-) -> tuple[Array, Array, LossCache]:
-    """Return the loss that training minimises, the logits, and the cache.
+) -> tuple[Array, LossCache]:
+    """Return the loss that training minimises.
 
     Equation (paper, 6): mean cross-entropy in nats; plus l2 times the sum of squares of the four message-passing
     kernels (the authors' code has 5e-4 there; the paper does not mention it, so the default is 0).
@@ -172,8 +178,8 @@ def loss_forward(
     Returns
     -------
     loss : scalar >= 0, in nats without l2
-    logits : (B, C) array
     cache : LossCache
+        Its `cross_entropy` holds the log-probabilities of the classes.
 
     Examples
     --------
@@ -185,9 +191,9 @@ def loss_forward(
     >>> from minipinet.union import disjoint_union
     >>> batch = make_batch(refine(disjoint_union([as_graph([[0, 1], [1, 0]])])), [0])
     >>> params = init_params(np.random.default_rng(0), d=1, C=2)._replace(W_D=np.zeros((4096, 2), np.float32))
-    >>> loss, logits, cache = loss_forward(params, batch, np.array([1]))
-    >>> round(float(loss), 4), logits.tolist()  # ln 2: both classes alike
-    (0.6931, [[0.0, 0.0]])
+    >>> loss, cache = loss_forward(params, batch, np.array([1]))
+    >>> round(float(loss), 4)  # ln 2: both classes alike
+    0.6931
     >>> loss_backward(1.0, cache).W_D.shape
     (4096, 2)
     """
@@ -196,15 +202,18 @@ def loss_forward(
     loss, cross_entropy = softmax_cross_entropy_forward(logits, y)
     if l2:
         loss = loss + l2 * sum((getattr(params, name) ** 2).sum() for name in MESSAGE_KERNELS)
-    return loss, logits, LossCache(params, pinet, cross_entropy, l2)
+    return loss, LossCache(params, pinet, cross_entropy, l2)
 
 
 def loss_backward(dloss: Array, cache: LossCache) -> PiNetParams:
     """Return the gradient of every parameter for a cotangent of the loss (1 to train)."""
     params, pinet, cross_entropy, l2 = cache
-    # loss = cross_entropy(pinet(params)) + l2 * sum of W^2 over the message-passing kernels
-    grads = pinet_backward(softmax_cross_entropy_backward(dloss, cross_entropy), pinet).dparams
+    # loss = cross_entropy(logits)
+    dlogits = softmax_cross_entropy_backward(dloss, cross_entropy)
+    # logits = pinet(params)
+    grads = pinet_backward(dlogits, pinet).dparams
     if l2:
+        # loss += l2 * sum of W^2 over the message-passing kernels
         decay = {name: getattr(grads, name) + 2 * l2 * dloss * getattr(params, name) for name in MESSAGE_KERNELS}
         grads = grads._replace(**decay)
     return grads

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minipinet._array import Array, xp_of
+from minipinet.errors import UsageError
 from minipinet.initializers import draw_kernel
 
 #: Order of the layers in `p_raw`, `q_raw` and in fixed (p, q) pairs: attention stack, then features stack.
@@ -68,29 +69,46 @@ def init_params(
     return PiNetParams(*kernels, *biases, *raw)
 
 
-def gate(raw: Array) -> Array:
+def gate_forward(raw: Array) -> tuple[Array, Array]:
     """Map p_raw or q_raw to [0, 1] by a sigmoid of slope 1 at 0: 1 / (1 + exp(-4 raw)), without overflow.
 
     Adam moves every parameter by about its step size. With slope 1, p and q move as fast as the weights do; the usual
     sigmoid (slope 1/4) would hold them near their start for all of the paper's 800 steps on MUTAG.
 
+    Returns
+    -------
+    p : array like `raw`, in [0, 1]
+    cache : p itself
+
     Examples
     --------
-    >>> gate(np.array([0.0, 1e4, -1e4])).tolist()
+    >>> gate_forward(np.array([0.0, 1e4, -1e4]))[0].tolist()
     [0.5, 1.0, 0.0]
     """
     xp = xp_of(raw)
-    return xp.exp(-xp.logaddexp(0, -4 * raw))
+    p = xp.exp(-xp.logaddexp(0, -4 * raw))
+    return p, p
 
 
 def gate_backward(dp: Array, p: Array) -> Array:
-    """Return draw for a cotangent dp of p = gate(raw)."""
+    """Return the gradient of raw for a cotangent dp of p."""
     # p = 1 / (1 + exp(-4 raw))
     return 4 * dp * p * (1 - p)
 
 
 def pq_values(params: PiNetParams, pq: Array | None = None) -> Array:
-    """Return the (p, q) in force, (4, 2) in the order of `LAYERS`: `pq` if it is given, else the learned ones."""
+    """Return the (p, q) in force, (4, 2) in the order of `LAYERS`: `pq` for fixed ones, else those learned.
+
+    Raises
+    ------
+    UsageError
+        If `pq` is not a (4, 2) table of numbers in [0, 1], or is given although p and q are learned.
+    """
     if params.p_raw is None:
-        return np.asarray(pq, params.W_D.dtype).reshape(len(LAYERS), 2)
-    return gate(xp_of(params.p_raw).stack([params.p_raw, params.q_raw], axis=1))
+        table = np.asarray(np.nan if pq is None else pq, params.W_D.dtype)
+        if table.shape != (len(LAYERS), 2) or not ((table >= 0) & (table <= 1)).all():
+            raise UsageError(f"pq: expected a (4, 2) table of fixed p and q in [0, 1], a row a layer; got {pq!r}")
+        return table
+    if pq is not None:
+        raise UsageError(f"pq: expected None, since these parameters hold learned p and q; got {pq!r}")
+    return gate_forward(xp_of(params.p_raw).stack([params.p_raw, params.q_raw], axis=1))[0]

@@ -21,7 +21,22 @@ class Pool(NamedTuple):
 
 
 def make_pool(ptr: Array, state: Array, count: Array, n: int) -> Pool:
-    """Build the pool of B = len(ptr) - 1 graphs over a table of n states."""
+    """Build the pool of B graphs over a table of n states.
+
+    Parameters
+    ----------
+    ptr : (B + 1,) int array, the offsets of the graphs' entries
+    state : (E,) int array, 0 to n - 1
+    count : (E, 1) float array, at least 1
+    n : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pool = make_pool(np.array([0, 2, 2]), np.array([0, 2]), np.array([[1.0], [3.0]]), 4)
+    >>> pool.counts.toarray().tolist()  # the second graph has no node
+    [[1.0, 0.0, 3.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    """
     xp = xp_of(ptr)
     B = len(ptr) - 1
     ptr, state = ptr.astype(xp.int32), state.astype(xp.int32)
@@ -36,7 +51,14 @@ def take_pool(pool: Pool, graphs: Array) -> Pool:
 
 
 def row_entries(indptr: Array, rows: Array) -> tuple[Array, Array]:
-    """Return the offsets of the chosen rows of a CSR placed one after the other, and the positions of their entries."""
+    """Return the offsets of the chosen rows of a CSR placed one after the other, and the positions of their entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [a.tolist() for a in row_entries(np.array([0, 2, 2, 5]), np.array([2, 0]))]
+    [[0, 3, 5], [2, 3, 4, 0, 1]]
+    """
     xp = xp_of(indptr)
     start = indptr[rows].astype(xp.int64)
     sizes = indptr[rows + 1] - start

@@ -22,23 +22,32 @@ class Step(NamedTuple):
     A_T: Sparse  #: A transposed, in CSC: the same three arrays
 
 
-def scaling(deg: Array, p: Array) -> Array:
+class ScalingCache(NamedTuple):
+    """What `scaling_backward` needs."""
+
+    s: Array  #: (n,)
+    deg: Array  #: (n,)
+
+
+def scaling_forward(deg: Array, p: Array) -> tuple[Array, ScalingCache]:
     """Return s = (p + (1-p) deg)^(-1/2), the diagonal of S in eq. 3; 0 where the base is 0 (lone node, p = 0).
 
     Examples
     --------
     >>> import numpy as np
-    >>> scaling(np.array([0.0, 1.0, 4.0]), np.float64(0)).tolist()
+    >>> scaling_forward(np.array([0.0, 1.0, 4.0]), np.float64(0))[0].tolist()
     [0.0, 1.0, 0.5]
     """
     xp = xp_of(deg)
     base = p + (1 - p) * deg
     lone = base == 0
-    return xp.where(lone, 0, 1 / xp.sqrt(xp.where(lone, 1, base)))
+    s = xp.where(lone, 0, 1 / xp.sqrt(xp.where(lone, 1, base)))
+    return s, ScalingCache(s, deg)
 
 
-def scaling_backward(ds: Array, s: Array, deg: Array) -> Array:
-    """Return dp for ds; where s = 0 by the rule for lone nodes its derivative is 0."""
+def scaling_backward(ds: Array, cache: ScalingCache) -> Array:
+    """Return dp for a cotangent ds; where s = 0 by the rule for lone nodes its derivative is 0."""
+    s, deg = cache
     # s = (p + (1-p) deg)^(-1/2)
     return xp_of(s).vdot(ds, -0.5 * s * s * s * (1 - deg))
 
@@ -58,7 +67,7 @@ class PropagateCache(NamedTuple):
     V: Array
     A_q: Array
     s_r: Array
-    s_c: Array
+    scaling: ScalingCache
     step: Step
 
 
@@ -109,19 +118,19 @@ def propagate_forward(M: Array, p: Array, q: Array, step: Step) -> tuple[Array, 
     >>> np.round(np.sort(H.sum(1)), 4).tolist()
     [1.7071, 1.7071, 1.9142]
     """
-    s_c = scaling(step.deg, p)
+    s_c, scaling = scaling_forward(step.deg, p)
     s_r = s_c[step.own]
     A_q = add_own(step, q)
     U = s_c[:, None] * M
     V = with_data(step.A, A_q) @ U
     H = s_r[:, None] * V
-    return H, PropagateCache(M, U, V, A_q, s_r, s_c, step)
+    return H, PropagateCache(M, U, V, A_q, s_r, scaling, step)
 
 
 def propagate_backward(dH: Array, cache: PropagateCache) -> PropagateGrads:
     """Return the gradients of M, p and q for a cotangent dH of H; the forward line stands above each."""
-    M, U, V, A_q, s_r, s_c, step = cache
-    xp = xp_of(M)
+    M, U, V, A_q, s_r, scaling, step = cache
+    s_c, xp = scaling.s, xp_of(M)
     # H = s_r[:, None] * V
     dV = s_r[:, None] * dH
     ds_r = xp.einsum("if,if->i", dH, V)
@@ -131,8 +140,10 @@ def propagate_backward(dH: Array, cache: PropagateCache) -> PropagateGrads:
     # U = s_c[:, None] * M
     dM = s_c[:, None] * dU
     ds_c = xp.einsum("jf,jf->j", dU, M)
-    # s_c = scaling(deg, p); s_r = s_c[own] = scaling(deg[own], p)
-    dp = scaling_backward(ds_c, s_c, step.deg) + scaling_backward(ds_r, s_r, step.deg[step.own])
+    # s_r = s_c[own], which is the scaling of deg[own]
+    dp = scaling_backward(ds_r, ScalingCache(s_r, scaling.deg[step.own]))
+    # s_c = scaling(deg, p)
+    dp = dp + scaling_backward(ds_c, scaling)
     return PropagateGrads(dM, dp, dq)
 
 

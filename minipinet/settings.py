@@ -12,12 +12,12 @@ import numpy as np
 
 from minipinet._array import check_device
 from minipinet.errors import UsageError
+from minipinet.initializers import INITIALIZERS
 
 #: Fixed (p, q) of the four layers in the order A0, A1, X0, X1.
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
 
 LEARNED: Final = "learned"
-INITIALIZERS: Final = ("he", "glorot", "orthogonal")
 DTYPES: Final = ("float32", "float64")
 
 
@@ -96,7 +96,7 @@ class Settings:
             "pq": _pq(self.pq),
             "bias": _truth("bias", self.bias),
             "l2": _real("l2", self.l2, lambda x: x >= 0, "of at least 0"),
-            "init": _choice("init", self.init, INITIALIZERS),
+            "init": _choice("init", self.init, tuple(INITIALIZERS)),
             "seed": _seed(self.seed),
             "dtype": _choice("dtype", self.dtype, DTYPES),
             "device": check_device(self.device),

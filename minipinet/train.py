@@ -179,10 +179,11 @@ def _epoch(
     batches = make_batches(quotient, order, settings.batch_size, settings.dtype)
     for at, batch in zip(range(0, len(order), settings.batch_size), batches, strict=True):
         chosen = order[at : at + settings.batch_size]
-        _, logits, cache = loss_forward(params, batch, y[chosen], pairs, settings.l2)
+        _, cache = loss_forward(params, batch, y[chosen], pairs, settings.l2)
+        log_probabilities = cache.cross_entropy.log_probabilities
         # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
-        loss -= float(cache.cross_entropy.log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
-        right += int(np.count_nonzero(logits.argmax(axis=1) == y[chosen]))
+        loss -= float(log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
+        right += int(np.count_nonzero(log_probabilities.argmax(axis=1) == y[chosen]))
         params, adam = adam_step(params, loss_backward(1.0, cache), adam, settings.lr)
     for name, values in {"the loss": loss, **params._asdict()}.items():
         if values is not None:

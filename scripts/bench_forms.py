@@ -44,7 +44,7 @@ def epoch(quotient: Quotient, y: np.ndarray, params: PiNetParams, adam: AdamStat
     """Train for one epoch in batches of 50."""
     order = rng.permutation(len(y))
     for at, batch in zip(range(0, len(y), 50), make_batches(quotient, order, 50), strict=True):
-        _, _, cache = loss_forward(params, batch, y[order[at : at + 50]])
+        _, cache = loss_forward(params, batch, y[order[at : at + 50]])
         params, adam = adam_step(params, loss_backward(1.0, cache), adam)
     return params, adam
 

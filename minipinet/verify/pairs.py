@@ -23,7 +23,7 @@ from minipinet.attention_readout import (
 from minipinet.batch import GraphBatch, make_batch
 from minipinet.graphs import as_graph
 from minipinet.model import LossCache, PiNetCache, loss_backward, loss_forward, pinet_backward, pinet_forward
-from minipinet.params import PiNetParams, init_params
+from minipinet.params import PiNetParams, gate_backward, gate_forward, init_params
 from minipinet.propagation import (
     message_passing_backward,
     message_passing_forward,
@@ -31,6 +31,8 @@ from minipinet.propagation import (
     propagate_forward,
     relu_backward,
     relu_forward,
+    scaling_backward,
+    scaling_forward,
 )
 from minipinet.quotient import refine
 from minipinet.readout import (
@@ -132,6 +134,8 @@ def layer_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
         Pair("readout, fused", *fused, stacks(2), SMOOTH),
         Pair("readout, some graphs fused", *readout, stacks(2, H_0=FUSED_RANGE + 1), SMOOTH),
         Pair("softmax_cross_entropy", *cross_entropy, {"Z": draw(rng, B, 3)}, SMOOTH),
+        Pair("scaling", partial(scaling_forward, step.deg), scaling_backward, {"p": p}, SMOOTH),
+        Pair("gate", gate_forward, gate_backward, {"raw": draw(rng, 4) / 4}, ("central",)),
     ]
     return [pair._replace(inputs=cast(pair.inputs, dtype)) for pair in pairs]
 
@@ -155,8 +159,7 @@ def model_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
         return pinet_forward(params, batch._replace(X=X), pq)
 
     def training_loss(params: PiNetParams) -> tuple[Array, LossCache]:
-        loss, _, cache = loss_forward(params, batch, y, l2=0.25)
-        return loss, cache
+        return loss_forward(params, batch, y, l2=0.25)
 
     X = draw(rng, *batch.X.shape)
     pairs = [
