@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minipinet._array import Array
+from minipinet._processes import run_tasks
 from minipinet.datasets.dataset import Dataset, refit_encoder
 from minipinet.errors import DivergedError, Notice, UsageError
 from minipinet.evaluation import evaluate
@@ -78,7 +80,8 @@ def cross_validate(
     folds : int
         From 2 to the number of graphs in the smallest class.
     jobs : int
-        Processes, at least 1. The numbers do not depend on it, to the last bit.
+        Processes, at least 1; no more are started than there are folds. The numbers do not depend on it, to the last
+        bit.
     run_dir : path, optional
         Folder for ``run.json`` and, fold by fold, checkpoint, model and log. A killed run goes on from there:
         finished folds are kept, a broken-off one continues with the same bits.
@@ -130,26 +133,16 @@ def cross_validate(
             fold_dir = None if folder is None else folder / f"fold-{fold:02d}"
             tasks.append((fold, dataset, own, split, fold_dir, checkpoint_seconds, os.getpid(), on_epoch))
         results = []
-        for result in _results(tasks, jobs):
-            results.append(result)
-            if on_fold is not None:
-                on_fold(result)
+        with closing(run_tasks(_run_fold, tasks, min(jobs, len(tasks)))) as finished:
+            for result in finished:
+                results.append(result)
+                if on_fold is not None:
+                    on_fold(result)
         results.sort(key=lambda result: result.fold)
         summary = _summary(dataset, results)
         if folder is not None:
             write_results(folder, {"summary": summary, "folds": [_figures(result) for result in results]})
     return CrossValidation(settings, tuple(results), summary)
-
-
-def _results(tasks: list[tuple[Any, ...]], jobs: int) -> Iterator[FoldResult]:
-    if jobs == 1:
-        return (_run_fold(*task) for task in tasks)
-    from joblib import Parallel, delayed
-
-    # Arrays go to the processes as they are: no files, and the same memory layout as with one job.
-    parallel = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
-    results: Iterator[FoldResult] = parallel(delayed(_run_fold)(*task) for task in tasks)
-    return results
 
 
 def _run_fold(

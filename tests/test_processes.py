@@ -1,0 +1,123 @@
+"""Work in several processes: Ctrl-C is for the one that waits, and the next call finds nothing in its way."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import pytest
+
+from minipinet._processes import run_tasks
+from minipinet.crossval import FoldResult, cross_validate
+from minipinet.errors import DivergedError, MinipinetError
+from tests.cli_calls import finish, start
+from tests.small_runs import DATA, SMALL
+
+
+def blocks_interrupts() -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def sleep(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def end_oneself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_processes_never_see_an_interrupt_and_the_caller_still_does() -> None:
+    assert list(run_tasks(blocks_interrupts, [()] * 2, jobs=2)) == [True, True]
+    assert not blocks_interrupts()
+
+
+def test_an_interrupt_while_the_processes_start_is_kept_for_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Interrupted(joblib.Parallel):  # type: ignore[misc]
+        def __call__(self, tasks: object) -> object:
+            os.kill(os.getpid(), signal.SIGINT)
+            started.append(super().__call__(tasks))
+            return started[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(joblib, "Parallel", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            list(run_tasks(sleep, [(30.0,)] * 2, jobs=2))
+    assert started == [[0, 0]], "the processes were not begun, or more was"
+    assert not blocks_interrupts()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert list(run_tasks(pow, [(2, 3)], jobs=2)) == [8]
+
+
+def test_other_threads_than_the_main_one_can_have_processes_too() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(lambda: list(run_tasks(blocks_interrupts, [()], jobs=2))).result() == [True]
+
+
+def test_closing_ends_what_is_still_at_work_without_a_word() -> None:
+    began = time.monotonic()
+    with closing(run_tasks(sleep, [(0.0,), (30.0,), (30.0,)], jobs=2)) as results:
+        assert next(results) == 0.0
+    gc.collect()
+    assert time.monotonic() - began < 20
+
+
+def test_a_process_ended_from_outside_is_one_sentence() -> None:
+    with pytest.raises(MinipinetError, match=r"^jobs: one of the processes was ended from outside"):
+        list(run_tasks(end_oneself, [()] * 2, jobs=2))
+    assert list(run_tasks(pow, [(2, 3)], jobs=2)) == [8]
+
+
+def test_a_call_after_a_broken_off_one_is_like_any_other() -> None:
+    def stop(_: FoldResult) -> None:
+        raise KeyboardInterrupt
+
+    expected = cross_validate(DATA, SMALL, folds=3).summary["confusion_matrix"]
+    kept = []
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            cross_validate(DATA, SMALL, folds=3, jobs=2, on_fold=stop)
+        kept.append(interrupted)  # and with it the traceback, as a caller in an interactive session does
+        assert cross_validate(DATA, SMALL, folds=3, jobs=2).summary["confusion_matrix"] == expected
+        with pytest.raises(DivergedError):
+            cross_validate(DATA, replace(SMALL, lr=1e30), folds=3, jobs=2)
+        assert cross_validate(DATA, SMALL, folds=3, jobs=2).summary["confusion_matrix"] == expected
+
+
+def test_no_more_processes_than_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def spy(function: object, tasks: object, jobs: int) -> object:
+        asked.append(jobs)
+        return run_tasks(function, tasks, 1)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("minipinet.crossval.run_tasks", spy)
+    for jobs in (1, 2, 3, 100):
+        cross_validate(DATA, SMALL, folds=3, jobs=jobs)
+    assert asked == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.25, 0.5])
+def test_ctrl_c_while_the_processes_start_is_one_line(tmp_path: Path, delay: float) -> None:
+    words = ["train", "--folds", "4", "--jobs", "4", "--epochs", "100000", "--quiet", "--run-dir", "run"]
+    process = start(*words, cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "run" / "run.json").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    outcome = finish(process)
+    assert (outcome.status, outcome.out) == (130, "")
+    assert outcome.err.startswith("minipinet: interrupted; go on with: ")
+    assert outcome.err.count("\n") == 1
