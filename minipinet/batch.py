@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from minipinet._array import Array
-from minipinet.errors import UsageError
+from minipinet.errors import DataError, UsageError
 from minipinet.pool import Pool, make_pool, row_entries
 from minipinet.propagation import Step
 from minipinet.quotient import Level, Quotient
@@ -44,13 +44,15 @@ def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "f
     Raises
     ------
     UsageError
-        If `index` is empty or out of range.
+        If `index` is no row of graph numbers or `dtype` another.
+    DataError
+        If a feature or an edge weight is too large for `dtype`.
 
     Notes
     -----
     Time and memory grow with the batch, not with the data set.
     """
-    return next(make_batches(quotient, index, max(1, len(index)), dtype))
+    return next(make_batches(quotient, index, max(1, np.size(index)), dtype))
 
 
 def make_batches(
@@ -71,9 +73,14 @@ def make_batches(
     [2, 2, 1]
     """
     G = quotient.counts.shape[0]
-    index = np.asarray(index, dtype=np.int64).reshape(-1)
-    if not len(index) or index.min() < 0 or index.max() >= G:
-        raise UsageError(f"index: expected at least one graph number from 0 to {G - 1}, got {index.tolist()[:8]}")
+    chosen = np.asarray(index)
+    if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= G:
+        raise UsageError(f"index: expected at least one graph number from 0 to {G - 1}, got {chosen.tolist()!r:.60}")
+    if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 1:
+        raise UsageError(f"batch_size: expected a whole number of at least 1, got {batch_size!r}")
+    if dtype not in ("float32", "float64"):
+        raise UsageError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
+    index, batch_size = chosen.astype(np.int64), min(int(batch_size), len(chosen))
     entries = np.cumsum(np.diff(quotient.counts.indptr)[index])
     at = 0
     while at < len(index):
@@ -86,6 +93,16 @@ def make_batches(
 
 #: Pool entries selected together by `make_batches`: enough to hide the calls, few enough to stay in cache and memory.
 TOGETHER = 100_000
+
+
+def _cast(what: str, values: Array, dtype: str) -> Array:
+    """Convert finite float64 numbers to `dtype`; those that would become infinite are a DataError."""
+    with np.errstate(over="ignore"):
+        cast = values.astype(dtype)
+    finite = np.isfinite(cast)
+    if not finite.all():
+        raise DataError(f"{what} is {values[~finite][0]:g}, more than {dtype} holds; scale it, or take dtype float64")
+    return cast
 
 
 class _Rows(NamedTuple):
@@ -107,9 +124,9 @@ def _build(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> Ite
     count = quotient.counts.data[entry].astype(dtype)[:, None]
     second = _select(quotient.levels[1], states, cut_2, dtype)
     first = _select(quotient.levels[0], second.kept, second.cut, dtype)
-    deg_0 = quotient.levels[0].deg[first.kept].astype(dtype)
-    deg_1 = quotient.levels[1].deg[second.kept].astype(dtype)
-    X = quotient.X[first.kept].astype(dtype)
+    deg_0 = _cast("the sum of a node's edge weights", quotient.levels[0].deg[first.kept], dtype)
+    deg_1 = _cast("the sum of a node's edge weights", quotient.levels[1].deg[second.kept], dtype)
+    X = _cast("a feature", quotient.X[first.kept], dtype)
     for b in range(batches):
         steps = _step(first, second.cut, deg_0, b), _step(second, cut_2, deg_1, b)
         e = slice(ptr[cut[b]], ptr[cut[b + 1]])
@@ -122,7 +139,8 @@ def _select(level: Level, rows: Array, cut: Array, dtype: str) -> _Rows:
     indptr, entry = row_entries(level.A.indptr, rows)
     kept, indices, kept_cut = _relabel(level.A.indices[entry], indptr[cut], level.A.shape[1])
     at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
-    return _Rows(indptr, indices, level.A.data[entry].astype(dtype), at_own, kept, kept_cut)
+    data = _cast("an edge weight", level.A.data[entry], dtype)
+    return _Rows(indptr, indices, data, at_own, kept, kept_cut)
 
 
 def _step(rows: _Rows, row_cut: Array, deg: Array, b: int) -> Step:

@@ -9,8 +9,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
+from minipinet._words import counted
 from minipinet.batch import GraphBatch, make_batches
-from minipinet.errors import UsageError
+from minipinet.errors import DataError, UsageError
 from minipinet.model import pinet_forward
 from minipinet.params import PiNetParams
 from minipinet.quotient import Quotient
@@ -65,12 +66,18 @@ def evaluate(
     ------
     UsageError
         For labels or graph numbers that do not fit, and weights for another number of features.
+    DataError
+        For a graph whose scores are not finite, naming it: its features or weights are too large for the network.
     """
     check_width(params, quotient)
     batch_size = whole("batch_size", batch_size)
     index, y = graph_numbers("index", index, quotient), class_numbers(y, quotient, params.W_D.shape[1])
-    with threadpool_limits(limits=1):
-        return score_batches(params, pq, make_batches(quotient, index, batch_size, str(params.W_D.dtype)), y, index)
+    batches = make_batches(quotient, index, batch_size, str(params.W_D.dtype))
+    # What overflows is found in the scores.
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
+        evaluation = score_batches(params, pq, batches, y, index)
+    check_finite_scores(evaluation.logits, index)
+    return evaluation
 
 
 def score(
@@ -80,8 +87,11 @@ def score(
     check_width(params, quotient)
     batch_size = whole("batch_size", batch_size)
     index = graph_numbers("index", index, quotient)
-    with threadpool_limits(limits=1):
-        return _logits(params, pq, make_batches(quotient, index, batch_size, str(params.W_D.dtype)))
+    batches = make_batches(quotient, index, batch_size, str(params.W_D.dtype))
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
+        logits = _logits(params, pq, batches)
+    check_finite_scores(logits, index)
+    return logits
 
 
 def score_batches(
@@ -94,11 +104,21 @@ def score_batches(
     return Evaluation(index, logits, predictions, float(loss), float(np.mean(predictions == y[index])))
 
 
+def check_finite_scores(logits: Array, index: Array) -> None:
+    """Refuse scores that are NaN or infinite, naming the first such graph."""
+    finite = np.isfinite(logits).all(axis=1)
+    if not finite.all():
+        raise DataError(
+            f"graph {int(index[~finite][0])}: its scores are not finite in {logits.dtype}; "
+            "its features or edge weights are too large for this network"
+        )
+
+
 def check_width(params: PiNetParams, quotient: Quotient) -> None:
     """Refuse weights for another number of features than the graphs have."""
     expected, got = quotient.X.shape[1], params.W_A0.shape[0]
     if expected != got:
-        raise UsageError(f"params: expected weights for {expected} features a node, got weights for {got}")
+        raise UsageError(f"params: expected weights for {counted(expected, 'feature')} a node, got weights for {got}")
 
 
 def graph_numbers(name: str, index: Array, quotient: Quotient) -> Array:

@@ -10,13 +10,13 @@ from minipinet.errors import UsageError
 
 def glorot(rng: np.random.Generator, fan_in: int, fan_out: int) -> Array:
     """Draw U(-a, a) with a = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010, eq. 16), float64."""
-    a = np.sqrt(6 / (fan_in + fan_out))
+    a = np.sqrt(6 / max(1, fan_in + fan_out))
     return rng.uniform(-a, a, (fan_in, fan_out))
 
 
 def he(rng: np.random.Generator, fan_in: int, fan_out: int) -> Array:
     """Draw N(0, 2 / fan_in) (He et al. 2015, eq. 10); (fan_in, fan_out) float64."""
-    return rng.normal(0.0, np.sqrt(2 / fan_in), (fan_in, fan_out))
+    return rng.normal(0.0, np.sqrt(2 / max(1, fan_in)), (fan_in, fan_out))
 
 
 def orthogonal(rng: np.random.Generator, fan_in: int, fan_out: int) -> Array:

@@ -43,7 +43,8 @@ def matmul_rows(M: Array, W: Array) -> Array:
     whole = n - n % ROWS
     out = np.empty((n, m), np.result_type(M, W))
     if whole:
-        np.matmul(M[:whole].reshape(-1, ROWS, k), W, out=out[:whole].reshape(-1, ROWS, m))
+        blocks = whole // ROWS  # spelled out: -1 cannot be worked out for a matrix without columns
+        np.matmul(M[:whole].reshape(blocks, ROWS, k), W, out=out[:whole].reshape(blocks, ROWS, m))
     if whole < n:
         tail = np.zeros((ROWS, k), M.dtype)
         tail[: n - whole] = M[whole:]

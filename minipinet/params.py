@@ -70,23 +70,25 @@ def init_params(
 
 
 def gate_forward(raw: Array) -> tuple[Array, Array]:
-    """Map p_raw or q_raw to [0, 1] by a sigmoid of slope 1 at 0: 1 / (1 + exp(-4 raw)), without overflow.
+    """Map p_raw or q_raw into (0, 1) by a sigmoid of slope 1 at 0: 1 / (1 + exp(-4 raw)), without overflow.
 
     Adam moves every parameter by about its step size. With slope 1, p and q move as fast as the weights do; the usual
     sigmoid (slope 1/4) would hold them near their start for all of the paper's 800 steps on MUTAG.
 
     Returns
     -------
-    p : array like `raw`, in [0, 1]
+    p : array like `raw`, at least one rounding error of its dtype away from 0 and from 1
+        At the ends the gradient would be 0, and p could never come back.
     cache : p itself
 
     Examples
     --------
-    >>> gate_forward(np.array([0.0, 1e4, -1e4]))[0].tolist()
-    [0.5, 1.0, 0.0]
+    >>> gate_forward(np.array([0.0, 1e4, -1e4], np.float32))[0].tolist()
+    [0.5, 0.9999999403953552, 5.960464477539063e-08]
     """
     xp = xp_of(raw)
-    p = xp.exp(-xp.logaddexp(0, -4 * raw))
+    least = float(xp.finfo(raw.dtype).epsneg)
+    p = xp.clip(xp.exp(-xp.logaddexp(0, -4 * raw)), least, 1 - least)
     return p, p
 
 
