@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import stat
 import zipfile
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -22,8 +23,11 @@ ROLES = (
     "edge_attributes",
     "graph_attributes",
 )
-#: The unpacked files of one data set may take this many bytes; those of the largest sets take some hundred million.
-MAX_UNPACKED = 2**31
+#: The files of one data set may take this many bytes; those of the largest sets take some hundred million.
+MAX_UNPACKED = 2**30
+#: A zip may unpack to this many times its size (those of the collection: 5 to 10), and this many bytes more.
+_MOST_PACKED = 100
+_ALWAYS_UNPACKED = 2**24
 
 
 class TUFiles(NamedTuple):
@@ -59,11 +63,29 @@ def read_files(path: Path) -> TUFiles:
     where = str(path)
     try:
         if not path.is_dir():
-            return unzip(path.read_bytes(), where)
-        name, files = _pick({file.name: file for file in sorted(path.iterdir()) if file.is_file()}, where)
-        return TUFiles(name, where, {role: file.read_bytes() for role, file in files.items()})
+            return unzip(read_bytes(path), where)
+        name, files = _pick([(file.name, file) for file in sorted(path.iterdir()) if not file.is_dir()], where)
+        return TUFiles(name, where, {role: read_bytes(file) for role, file in files.items()})
     except OSError as error:
         raise DataError(f"{error.filename or where}: cannot be read: {error.strerror or error}") from error
+
+
+def read_bytes(path: Path, *, max_bytes: int = MAX_UNPACKED) -> bytes:
+    """Read a file of a data set, which a pipe or device is not: reading one may never end.
+
+    Raises
+    ------
+    DataError
+        If `path` is no regular file, or too big.
+    OSError
+        If it is not there or cannot be read.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(f"{path}: expected a file or folder, got a pipe, device or the like")
+    if status.st_size > max_bytes:
+        raise DataError(f"{path}: expected at most {max_bytes} bytes, got {status.st_size}")
+    return path.read_bytes()
 
 
 def unzip(raw: bytes, where: str, *, max_bytes: int = MAX_UNPACKED) -> TUFiles:
@@ -76,7 +98,7 @@ def unzip(raw: bytes, where: str, *, max_bytes: int = MAX_UNPACKED) -> TUFiles:
     where : str
         Its path or address in messages.
     max_bytes : int
-        Largest total size of the unpacked files.
+        Largest total size of the unpacked files; less for a small zip that unpacks to a large multiple of its size.
 
     Raises
     ------
@@ -85,13 +107,14 @@ def unzip(raw: bytes, where: str, *, max_bytes: int = MAX_UNPACKED) -> TUFiles:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            name, files = _pick({info.filename: info for info in archive.infolist()}, where)
+            name, files = _pick([(info.filename, info) for info in archive.infolist() if not info.is_dir()], where)
             if any(info.flag_bits & 1 for info in files.values()):
                 raise DataError(f"{where}: the zip is encrypted; expected one without a password")
             # zipfile never reads past the sizes that the zip declares, so checking those is enough.
             size = sum(info.file_size for info in files.values())
-            if size > max_bytes:
-                raise DataError(f"{where}: expected at most {max_bytes} bytes of unpacked files, got {size}")
+            most = min(max_bytes, _ALWAYS_UNPACKED + _MOST_PACKED * len(raw))
+            if size > most:
+                raise DataError(f"{where}: expected at most {most} bytes of unpacked files, got {size}")
             return TUFiles(name, where, {role: archive.read(info) for role, info in files.items()})
     except DataError:
         raise
@@ -107,23 +130,24 @@ def _what_is(raw: bytes) -> str:
     return "the zip is cut short or damaged" if raw.startswith(b"PK") else "expected a zip, got something else"
 
 
-def _pick(members: dict[str, Member], where: str) -> tuple[str, dict[str, Member]]:
-    """Choose the files of the one data set among members given by their paths inside the folder or zip."""
-    found = {}
-    for path, member in members.items():
-        # Doubled slashes and Windows' backslashes occur; macOS adds a "._" file to each file.
+def _pick(members: list[tuple[str, Member]], where: str) -> tuple[str, dict[str, Member]]:
+    """Choose the files of the one data set among members given with their paths inside the folder or zip."""
+    found: dict[tuple[str, str], list[Member]] = {}
+    for path, member in members:
+        # Doubled slashes and Windows' backslashes occur; macOS adds a folder "__MACOSX" and a "._" file to each file.
         *folders, file = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")] or [""]
-        if ".." in folders or file.startswith("._"):
-            continue
-        key = ("/".join(folders), file)
-        if key in found:
-            raise DataError(f"{where}: holds {file} twice")
-        found[key] = member
+        if not (".." in folders or "__MACOSX" in folders or file.startswith("._")):
+            found.setdefault(("/".join(folders), file), []).append(member)
     sets = [key for key in found if key[1].endswith("_A.txt")]
     if len(sets) != 1:
         names = ", ".join(sorted(file for _, file in sets)) or "none"
         raise DataError(f"{where}: expected the files of one TU data set, so one NAME_A.txt; got {names}")
     folder, file = sets[0]
     name = file.removesuffix("_A.txt")
+    if not name.strip() or not name.isprintable():
+        raise DataError(f"{where}: expected a file NAME_A.txt with a printable name, got {file!r:.80}")
     keys = {role: (folder, f"{name}_{role}.txt") for role in ROLES}
-    return name, {role: found[key] for role, key in keys.items() if key in found}
+    for key in keys.values():
+        if len(found.get(key, [])) > 1:
+            raise DataError(f"{where}: holds {key[1]} twice")
+    return name, {role: found[key][0] for role, key in keys.items() if key in found}

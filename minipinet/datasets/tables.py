@@ -24,7 +24,7 @@ def read_text(raw: bytes, where: str) -> str:
     ----------
     raw : bytes
         UTF-8 (or UTF-16 with its mark), with or without a byte-order mark; lines end in LF, CRLF or CR; the
-        last one need not end at all, and blank lines may follow it.
+        last one need not end at all, and blank lines and DOS's end-of-file mark (Ctrl-Z) may follow it.
     where : str
         Name of the file in messages.
 
@@ -45,7 +45,7 @@ def read_text(raw: bytes, where: str) -> str:
     """
     utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = raw.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")
-    text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip(" \t\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip(" \t\n\x1a")
     blank = _BLANK_LINE.search(text)
     if blank and text:
         line = text.count("\n", 0, blank.start()) + 1
@@ -125,6 +125,6 @@ def _is_number(text: str, whole: bool) -> bool:
         value = float(text)
     except ValueError:
         return False
-    if "_" in text or not np.isfinite(value):
+    if "_" in text or not text.strip().isascii() or not np.isfinite(value):  # float() reads more than files may hold
         return False
     return not whole or (value.is_integer() and abs(value) < _TOO_LARGE)
