@@ -7,7 +7,8 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,16 @@ except ImportError:  # Windows has no flock: two writers to one folder are not n
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write `content` to `path`; whatever happens on the way, `path` holds the old or the new content, whole.
 
+    A file that holds the content already is left as it is.
+
     Raises
     ------
     MinipinetError
         When the file cannot be written (disk full, no such folder, no permission); nothing is left behind.
     """
     path = Path(path)
+    if _holds(path, content):
+        return
     # Through a link to the file it names, so that the link survives.
     target = Path(os.path.realpath(path))
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -46,10 +51,35 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         raise MinipinetError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def remove_partials(folder: Path) -> None:
-    """Remove the temporary files that a killed :func:`write_whole` left below `folder`."""
-    for partial in folder.rglob(".*.partial"):
-        partial.unlink(missing_ok=True)
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def remove_partials(folder: Path, names: Iterable[str]) -> None:
+    """Remove what a killed :func:`write_whole` of files with these names left in `folder`, and not below it."""
+    ours = re.compile(rf"\.({'|'.join(map(re.escape, names))})\.\d+\.partial")
+    for entry in folder.iterdir():
+        if ours.fullmatch(entry.name) and entry.is_file():
+            remove_file(entry)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file if it is there; a MinipinetError if it cannot be removed."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise MinipinetError(f"{path}: cannot be removed: {error.strerror}") from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, unless it is there; a MinipinetError if that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MinipinetError(f"{folder}: cannot be made: {error.strerror}") from error
 
 
 def to_plain(value: Any) -> Any:

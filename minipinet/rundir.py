@@ -14,12 +14,21 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from minipinet._files import read_json, remove_partials, sole_writer, to_plain, write_json, write_whole
+from minipinet._files import (
+    make_folder,
+    read_json,
+    remove_file,
+    remove_partials,
+    sole_writer,
+    to_plain,
+    write_json,
+    write_whole,
+)
 from minipinet.errors import DataError, MinipinetError, Notice, UsageError
 from minipinet.train import TrainState
 
 FORMAT = "minipinet run 1"
-CHECKPOINT, MODEL, LOG = "checkpoint.safetensors", "model.safetensors", "log.jsonl"
+RECORD, CHECKPOINT, MODEL, LOG = "run.json", "checkpoint.safetensors", "model.safetensors", "log.jsonl"
 _PACKAGES = ("minipinet", "numpy", "scipy", "scikit-learn")
 
 
@@ -45,6 +54,13 @@ def open_run(
     UsageError
         When the folder is not empty and neither flag is given; when it holds something else than a run; when another
         process is writing it; when the run in it asked for something else, naming what.
+    DataError
+        When a ``run.json`` is in it that minipinet did not write, or that cannot be read.
+
+    Notes
+    -----
+    Nothing in the folder is touched before it is known to be empty or to hold a run. When an error ends a run that
+    began here before it has kept anything, it goes again, and so does the folder if it was made for it.
     """
     if resume and overwrite:
         raise UsageError("resume and overwrite: expected at most one of them")
@@ -53,31 +69,77 @@ def open_run(
             raise UsageError("run_dir: expected a folder to resume or overwrite, got None")
         yield None
         return
-    folder = Path(run_dir)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MinipinetError(f"{folder}: cannot be made: {error.strerror}") from error
+    folder = as_run_folder(run_dir)
+    _record_in(folder)
+    made = not folder.exists()
+    make_folder(folder)
     with sole_writer(folder):
-        record = folder / "run.json"
-        remove_partials(folder)
-        if record.exists():
-            if not (resume or overwrite):
-                raise UsageError(f"{folder}: holds a run already; resume it, overwrite it, or name another folder")
-            if resume:
-                _check_same(read_json(record), to_plain(dict(asked)), folder)
-            else:
-                _remove_run(folder)
-        elif any(entry.name != ".lock" for entry in folder.iterdir()):
-            raise UsageError(f"{folder}: is not empty and holds no run of minipinet; name another folder")
-        if not (resume and record.exists()):
-            write_json(record, {"format": FORMAT, **asked, **_surroundings(), "results": None})
-        yield folder
+        found = _record_in(folder)  # once more: another process may have begun a run in the meantime
+        if found is not None and not (resume or overwrite):
+            raise UsageError(f"{folder}: holds a run already; resume it, overwrite it, or name another folder")
+        if found is not None and resume:
+            _check_same(found, to_plain(dict(asked)), folder)
+        for part in _parts(folder):
+            remove_partials(part, (RECORD, CHECKPOINT, MODEL, LOG))
+        if overwrite:
+            _remove_run(folder)
+        try:
+            if found is None or overwrite:
+                write_json(folder / RECORD, {"format": FORMAT, **asked, **_surroundings(), "results": None})
+            yield folder
+        except Exception:
+            if found is None and not any((part / CHECKPOINT).exists() for part in _parts(folder)):
+                _remove_begun(folder, made)
+            raise
+
+
+def as_run_folder(run_dir: Any) -> Path:
+    """Return the path of a run folder; a UsageError if it can be none.
+
+    Examples
+    --------
+    >>> as_run_folder("")
+    Traceback (most recent call last):
+    ...
+    minipinet.errors.UsageError: run_dir: expected the path of a folder, got ''
+    """
+    try:
+        path = os.fspath(run_dir)
+        usable = isinstance(path, str) and path != "" and b"\0" not in os.fsencode(path)
+    except (TypeError, UnicodeError):
+        usable = False
+    if not usable:
+        raise UsageError(f"run_dir: expected the path of a folder, got {run_dir!r}")
+    return Path(path)
+
+
+def _record_in(folder: Path) -> dict[str, Any] | None:
+    """Return the record of the run in a folder, None if the folder is absent or empty; an error in all other cases.
+
+    Reads and writes nothing else, so that it is safe in any folder.
+    """
+    try:
+        names = {entry.name for entry in folder.iterdir()}
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise MinipinetError(f"{folder}: cannot be used as a run folder: {error.strerror}") from error
+    if RECORD in names:
+        record = read_json(folder / RECORD)
+        if record.get("format") != FORMAT:
+            raise DataError(
+                f"{folder / RECORD}: expected format {FORMAT!r}, got {record.get('format')!r}; name another folder"
+            )
+        return record
+    # A run that was killed while it wrote its record leaves these.
+    if any(name != ".lock" and not re.fullmatch(rf"\.{re.escape(RECORD)}\.\d+\.partial", name) for name in names):
+        raise UsageError(f"{folder}: is not empty and holds no run of minipinet; name another folder")
+    return None
 
 
 def write_results(folder: Path, results: Mapping[str, Any]) -> None:
     """Put the results into the run's ``run.json``."""
-    write_json(folder / "run.json", {**read_json(folder / "run.json"), "results": results})
+    write_json(folder / RECORD, {**read_json(folder / RECORD), "results": results})
 
 
 def write_log(folder: Path, state: TrainState) -> None:
@@ -97,8 +159,6 @@ def _surroundings() -> dict[str, Any]:
 
 
 def _check_same(found: Mapping[str, Any], asked: Mapping[str, Any], folder: Path) -> None:
-    if found.get("format") != FORMAT:
-        raise DataError(f"{folder / 'run.json'}: expected format {FORMAT!r}, got {found.get('format')!r}")
     differences = list(_differences({key: found.get(key) for key in asked}, asked))
     if differences:
         raise UsageError(f"{folder}: cannot be resumed, the run in it differs: {'; '.join(differences)}")
@@ -121,12 +181,29 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def _parts(folder: Path) -> list[Path]:
+    """Return the folders that a run writes to, as far as they are there."""
+    folds = (entry for entry in folder.iterdir() if re.fullmatch(r"fold-\d{2,}", entry.name) and entry.is_dir())
+    return [folder, *folds]
+
+
 def _remove_run(folder: Path) -> None:
     """Remove what a run writes, except run.json, which is replaced: so a kill on the way leaves a run."""
-    parts = [entry for entry in folder.iterdir() if entry.is_dir() and re.fullmatch(r"fold-\d+", entry.name)]
-    for part in [folder, *parts]:
+    for part in _parts(folder):
         for name in (CHECKPOINT, MODEL, LOG):
-            (part / name).unlink(missing_ok=True)
-    for part in parts:
-        with contextlib.suppress(OSError):  # someone put a file of their own there
-            part.rmdir()
+            remove_file(part / name)
+        if part != folder:
+            with contextlib.suppress(OSError):  # someone put a file of their own there
+                part.rmdir()
+
+
+def _remove_begun(folder: Path, made: bool) -> None:
+    """Remove a run that has kept nothing, and the folder that was `made` for it; what cannot be removed stays."""
+    with contextlib.suppress(OSError, MinipinetError):
+        for part in _parts(folder):
+            remove_partials(part, (RECORD, CHECKPOINT, MODEL, LOG))
+        _remove_run(folder)
+        remove_file(folder / RECORD)
+        remove_file(folder / ".lock")
+        if made:
+            folder.rmdir()

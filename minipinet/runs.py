@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minipinet._array import Array
+from minipinet._files import make_folder
 from minipinet.checkpoint import load_checkpoint, save_checkpoint
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder
@@ -137,11 +138,12 @@ def train_part(
 ) -> Trained:
     """Train, going on from the checkpoint in `folder` if there is one, and leave checkpoint, log and model there.
 
-    New, broken-off and finished trainings take one path: of a finished one nothing is left to do.
+    New, broken-off and finished trainings take one path: of a finished one nothing is left to train, and what of its
+    model and log was lost or changed is written again.
     """
     if folder is None:
         return _trained(part, _fit(part, None, on_epoch))
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     found = _state_in(folder / CHECKPOINT, part)
 
     def save(state: TrainState) -> None:
@@ -157,9 +159,8 @@ def train_part(
 
     state = _fit(part, found, after_epoch)
     trained = _trained(part, state)
-    if state is not found or not (folder / MODEL).exists():
-        save(state)
-        trained.model.save(folder / MODEL)
+    save(state)
+    trained.model.save(folder / MODEL)
     return trained
 
 

@@ -34,6 +34,38 @@ def test_resume_of_a_finished_run_changes_nothing_but_gives_the_results(tmp_path
     assert [fold.history for fold in again.folds] == [fold.history for fold in first.folds]
 
 
+def damaged(content: bytes) -> list[bytes | None]:
+    """Return forms of a file that was lost, emptied, cut or changed by a byte at either end."""
+    return [None, b"", content[:-1], bytes([content[0] ^ 1]) + content[1:], content[:-1] + bytes([content[-1] ^ 1])]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "log.jsonl"])
+@pytest.mark.parametrize("way", range(5))
+def test_resume_of_a_finished_run_makes_good_what_was_lost(name: str, way: int, tmp_path: Path) -> None:
+    run(tmp_path)
+    path = tmp_path / "fold-01" / name
+    before, content = stamps(tmp_path), path.read_bytes()
+    changed = damaged(content)[way]
+    path.unlink()
+    if changed is not None:
+        path.write_bytes(changed)
+    run(tmp_path, resume=True)
+    assert path.read_bytes() == content
+    after = stamps(tmp_path)
+    for other in ("run.json", f"fold-01/{name}"):
+        del before[other], after[other]
+    assert after == before
+
+
+def test_resume_puts_the_right_model_in_the_place_of_another_folds(tmp_path: Path) -> None:
+    run(tmp_path)
+    models = [tmp_path / f"fold-0{fold}" / "model.safetensors" for fold in range(2)]
+    content = models[1].read_bytes()
+    models[1].write_bytes(models[0].read_bytes())
+    run(tmp_path, resume=True)
+    assert models[1].read_bytes() == content != models[0].read_bytes()
+
+
 def test_a_kill_between_the_last_checkpoint_and_the_model_is_made_good(tmp_path: Path) -> None:
     run(tmp_path / "a")
     run(tmp_path / "b")

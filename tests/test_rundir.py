@@ -16,12 +16,13 @@ import pytest
 from minipinet._files import sole_writer, write_json
 from minipinet.checkpoint import save_checkpoint
 from minipinet.crossval import cross_validate
-from minipinet.errors import DivergedError, MinipinetError, UsageError
+from minipinet.errors import DataError, DivergedError, MinipinetError, UsageError
 from minipinet.predictor import PiNet
-from minipinet.runs import train_pinet
+from minipinet.runs import train_part, train_pinet
 from minipinet.settings import Settings
 from minipinet.splits import stratified_folds
 from minipinet.train import TrainState
+from tests.cli_calls import TINY, call
 from tests.small_data import ROOT, command, environment, files, same_bits
 from tests.small_runs import DATA, FOLD_FILES, SMALL, run, same_run, stamps, strict
 
@@ -96,27 +97,159 @@ def test_overwrite_begins_anew_and_touches_nothing_else(tmp_path: Path) -> None:
     assert same_run(tmp_path / "run", tmp_path / "fresh")
 
 
-@pytest.mark.parametrize("flags", [{}, {"resume": True}, {"overwrite": True}])
-def test_a_folder_of_something_else_is_never_used(flags: dict[str, Any], tmp_path: Path) -> None:
+FLAGS: list[dict[str, Any]] = [{}, {"resume": True}, {"overwrite": True}]
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    """Return what is below a folder: the bytes of each file, None for a folder."""
+    return {name: (folder / name).read_bytes() if (folder / name).is_file() else None for name in files(folder)}
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_a_folder_of_something_else_is_never_touched(flags: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
     (tmp_path / "thesis.tex").write_text("years of work")
+    for name in (".movie.mkv.partial", "sub/.movie.mkv.partial", ".run.json.7.partial", "model.safetensors"):
+        (tmp_path / name).write_text("precious")
+    before = contents(tmp_path)
     with pytest.raises(UsageError, match="not empty and holds no run"):
         run(tmp_path, **flags)
-    assert [name for name in files(tmp_path) if name != ".lock"] == ["thesis.tex"]
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("record", ['{"tool": "other"}', '{"format": "other 1"}', "not JSON", "[]", ""])
+@pytest.mark.parametrize("flags", FLAGS)
+def test_the_run_of_another_program_is_never_touched(flags: dict[str, Any], record: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(record)
+    for name in FOLD_FILES:
+        (tmp_path / name).write_text("theirs")
+    before = contents(tmp_path)
+    with pytest.raises(DataError, match=f"^{tmp_path / 'run.json'}: "):
+        run(tmp_path, **flags)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("flags", FLAGS[1:])
+def test_only_the_temporary_files_of_runs_are_removed(flags: dict[str, Any], tmp_path: Path) -> None:
+    run(tmp_path)
+    ours = [".run.json.12.partial", "fold-01/.model.safetensors.3.partial", "fold-02/.log.jsonl.3.partial"]
+    theirs = [".run.json.partial", ".run.json.1.partial.bak", ".movie.mkv.1.partial", "fold-01/.x.1.partial"]
+    theirs += ["sub/.run.json.1.partial", "fold-01/sub/.run.json.1.partial", "fold-1/.run.json.1.partial"]
+    for name in (*ours, *theirs):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    run(tmp_path, **flags)
+    assert [name for name in (*ours, *theirs) if (tmp_path / name).exists()] == theirs
+
+
+def test_a_run_killed_while_it_wrote_its_record_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / ".lock").write_text("")
+    (tmp_path / ".run.json.77.partial").write_text("{")
+    run(tmp_path)
+    assert ".run.json.77.partial" not in files(tmp_path)
+
+
+@pytest.mark.parametrize("run_dir", ["", 5, 5.0, b"run", "a\0b", "a\ud800b", ["run"], True])
+@pytest.mark.parametrize("flags", FLAGS)
+def test_what_is_no_path_is_refused(flags: dict[str, Any], run_dir: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^run_dir: expected the path of a folder, got "):
+        cross_validate(DATA, SMALL, folds=3, run_dir=run_dir, **flags)
+    with pytest.raises(UsageError, match=r"^run_dir: expected the path of a folder, got "):
+        train_pinet(DATA, SMALL, run_dir=run_dir, **flags)
+
+
+@pytest.mark.parametrize("flag", ["--quiet", "--resume", "--overwrite"])
+def test_an_empty_name_on_the_command_line_is_not_the_folder_one_is_in(
+    flag: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = call(capsys, "train", *TINY, "--run-dir", "", flag)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "expected the path of a folder, got ''" in err
+    assert files(tmp_path) == []
 
 
 def test_a_path_that_can_be_no_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(MinipinetError, match=f"{path}: cannot be made"):
+    for path in (tmp_path / "file", tmp_path / "file" / "run", tmp_path / ("x" * 300)):
+        with pytest.raises(MinipinetError, match=f"^{path}: cannot be used as a run folder: "):
             run(path)
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(MinipinetError, match=f"^{tmp_path / 'link'}: cannot be made: "):
+        run(tmp_path / "link")
 
 
-def test_divergence_leaves_whole_files_and_no_model(tmp_path: Path) -> None:
-    with pytest.raises(DivergedError, match="fold 0: training diverged in epoch 1"):
-        run(tmp_path, replace(SMALL, lr=1e30))
-    assert [name for name in files(tmp_path) if not name.startswith("fold")] == [".lock", "run.json"]
-    assert "fold-00/model.safetensors" not in files(tmp_path)
+@pytest.mark.parametrize("name", ["fold-00", "fold-00/checkpoint.safetensors", "fold-01/model.safetensors"])
+def test_files_and_folders_in_each_others_place_are_one_sentence(name: str, tmp_path: Path) -> None:
+    run(tmp_path)
+    place = tmp_path / name
+    if place.is_dir():
+        for file in place.iterdir():
+            file.unlink()
+        place.rmdir()
+        place.write_text("")
+    else:
+        place.unlink()
+        place.mkdir()
+    for flags in FLAGS[1:]:
+        with pytest.raises(MinipinetError, match=f"^{place}: "):
+            run(tmp_path, **flags)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), DivergedError("loss"), RuntimeError("a bug"), UsageError("no")])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_run_that_kept_nothing_goes_again(
+    error: Exception, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    folder = tmp_path / "a" / "run"
+    if there:
+        folder.mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("minipinet.runs.fit", failing)
+        for flags in FLAGS:
+            with pytest.raises(type(error)):
+                run(folder, **flags)
+            assert files(tmp_path) == (["a", "a/run"] if there else ["a"])
+    run(folder)
+    before = contents(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr("minipinet.runs.fit", failing)
+        with pytest.raises(type(error)):
+            run(folder, resume=True)
+    assert contents(folder) == before
+
+
+def test_an_interrupted_run_stays_to_go_on_with(tmp_path: Path) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, on_epoch=stop)
+    assert "run.json" in files(tmp_path)
+    with pytest.raises(RuntimeError):  # nor does a run go that was there before
+        run(tmp_path, on_epoch=fail, resume=True)
+    assert "run.json" in files(tmp_path)
+
+
+def test_divergence_keeps_the_folds_that_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def diverging(part: Any, *rest: Any) -> Any:
+        if rest[0].name == "fold-01":
+            raise DivergedError("training diverged in epoch 1")
+        return train_part(part, *rest)
+
+    monkeypatch.setattr("minipinet.crossval.train_part", diverging)
+    with pytest.raises(DivergedError, match="fold 1: training diverged in epoch 1"):
+        run(tmp_path)
+    assert files(tmp_path) == [".lock", "fold-00", *(f"fold-00/{name}" for name in FOLD_FILES), "run.json"]
     assert strict((tmp_path / "run.json").read_text())["results"] is None
+    with pytest.raises(UsageError, match="holds a run already"):
+        run(tmp_path)
 
 
 HOLD = """
@@ -133,8 +266,7 @@ def test_two_processes_do_not_write_one_run_and_a_killed_one_does_not_block(tmp_
     holder = subprocess.Popen(command(HOLD, tmp_path), cwd=ROOT, env=environment(), stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
-    choices: list[dict[str, Any]] = [{}, {"resume": True}, {"overwrite": True}]
-    for flags in choices:
+    for flags in FLAGS:
         with pytest.raises(UsageError, match="another process is writing this run"):
             run(tmp_path, **flags)
     holder.send_signal(signal.SIGKILL)

@@ -54,6 +54,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace, arguments: list[str]) -> None:
     """Train, and print what came out."""
     from minipinet.datasets import load_dataset
+    from minipinet.rundir import as_run_folder
     from minipinet.settings import whole
 
     settings = settings_of(args)
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
         whole("jobs", args.jobs)
     if (args.resume or args.overwrite) and args.run_dir is None:
         raise UsageError("--resume and --overwrite: expected --run-dir DIR with them, to know which run is meant")
+    if args.run_dir is not None:
+        as_run_folder(args.run_dir)
     if args.resume and not (Path(args.run_dir) / "run.json").exists():
         warnings.warn(f"{args.run_dir}: there is no run to go on with, so this one begins", Notice, stacklevel=2)
     dataset = load_dataset(args.dataset, data_dir=args.data_dir, features=args.features, progress=not args.quiet)
