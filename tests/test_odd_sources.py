@@ -6,6 +6,7 @@ import io
 import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,3 +112,20 @@ def test_the_end_mark_of_dos_is_no_value(end: str) -> None:
     assert len(parse_tu(unzip(zip_bytes(toy_files({"graph_labels": f"1\n-1{end}"})), "/x.zip")).ptr) == 3
     with pytest.raises(DataError, match=r"^x_A.txt, line 1: expected a whole number"):
         read_table(b"1, 2\x1a\n3, 4\n", "x_A.txt")
+
+
+def test_lengths_are_compared_before_tables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long file among short ones does not take up its many times larger table first."""
+    read = []
+
+    def spy(raw: bytes, where: str, **options: Any) -> Any:
+        read.append(where)
+        return read_table(raw, where, **options)
+
+    monkeypatch.setattr("minipinet.datasets.tu.read_table", spy)
+    for role in ("node_labels", "node_attributes"):
+        with pytest.raises(DataError, match=f"TOY_{role}.txt: expected 5 lines, .*found 100000$"):
+            parse_tu(unzip(zip_bytes(toy_files({"node_labels": "0\n" * 5, role: "1\n" * 10**5})), "/x.zip"))
+    assert not any("node" in where for where in read)
+    assert parse_tu(unzip(zip_bytes(toy_files()), "/x.zip")).node_labels is not None
+    assert any("node" in where for where in read)

@@ -59,8 +59,15 @@ def test_the_largest_number_says_how_many_there_are(toy: Callable[..., DisjointU
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"graph_indicator": "", "A": "", "node_labels": ""}, "expected graph numbers from 1 to 10000000, got none"),
-        ({"graph_indicator": "1\n1\n1\n2\n10000001\n"}, "expected graph numbers from 1 to 10000000, got 10000001"),
+        ({"graph_indicator": "", "A": "", "node_labels": ""}, "expected one line for each node, got none"),
+        (
+            {"graph_indicator": "1\n1\n1\n2\n1007\n"},
+            "line 5: expected graph numbers up to 1006, since 3 of the graphs have nodes, got 1007 .*",
+        ),
+        (
+            {"graph_indicator": "10000000\n" * 5},
+            "line 1: expected graph numbers up to 1002, since 1 of the graphs has nodes, got 10000000 .*",
+        ),
         ({"graph_indicator": "1\n1\n0\n2\n2\n"}, "line 3: expected a graph number, 1 or more, got 0"),
         ({"graph_indicator": None}, "no such file, and the TU format needs it"),
     ],
@@ -108,3 +115,9 @@ def test_a_folder_with_a_known_name_is_not_held_against_the_collection(tmp_path:
     write_folder(tmp_path / "PTC_FM", name="PTC_FM")
     with pytest.warns(Notice, match="the content is not the ptc-fm known here"):
         load_graphs("ptc-fm", ENCODER, data_dir=tmp_path)
+        load_graphs("ptc-fm", ENCODER, data_dir=tmp_path)
+
+
+def test_a_gap_in_the_numbers_may_be_as_wide_as_a_thousand(toy: Callable[..., DisjointUnion]) -> None:
+    with pytest.warns(Notice, match="1003 of 1006 graphs have no node"):
+        assert toy({"graph_indicator": "1\n1\n1\n2\n1006\n", "A": "1, 2\n2, 1\n"}).ptr.size == 1007

@@ -15,8 +15,9 @@ from minipinet.datasets.archive import TUFiles
 from minipinet.datasets.tables import count_lines, read_table
 from minipinet.errors import DataError
 
-#: Without a line for each graph, a larger number is taken for a slip: it would call for as many graphs without a node.
-_MOST_UNLABELLED = 10**7
+#: Without a line for each graph, so many graphs without a node may come on top of one for each graph with nodes; a
+#: number that calls for more is taken for a slip.
+_SPARE = 1000
 
 
 class TUContent(NamedTuple):
@@ -83,11 +84,12 @@ def parse_tu(files: TUFiles, *, labelled: bool = True) -> TUContent:
     B = _count_graphs(files, graph, values)
     arcs = read_table(contents["A"], files.path("A"), columns=2)
     _check_arcs(files, arcs, graph)
+    for role in ("node_labels", "node_attributes"):  # all before any takes up the memory of a table
+        _check_length(files, role, "graph_indicator", graph.size)
     for role in ("edge_labels", "edge_attributes"):  # not used, but a wrong length means a damaged set
-        if role in contents:
-            _check_length(files, role, count_lines(contents[role], files.path(role)), "A", len(arcs))
-    node_labels = _read_companion(files, "node_labels", graph.size, whole=True)
-    attributes = _read_companion(files, "node_attributes", graph.size, whole=False)
+        _check_length(files, role, "A", len(arcs))
+    node_labels = _read_companion(files, "node_labels", whole=True)
+    attributes = _read_companion(files, "node_attributes", whole=False)
 
     sizes = np.bincount(graph - 1, minlength=B)
     order = np.argsort(graph, kind="stable")  # nodes grouped by graph, in the files' order within each
@@ -116,10 +118,14 @@ def _count_graphs(files: TUFiles, graph: NDArray[np.int64], values: NDArray[np.i
         )
     largest = int(graph.max(initial=0))
     if values is None:
-        if not 1 <= largest <= _MOST_UNLABELLED:
+        if not largest:
+            raise DataError(f"{files.path('graph_indicator')}: expected one line for each node, got none")
+        present = np.unique(graph).size
+        if largest > 2 * present + _SPARE:
             raise DataError(
-                f"{files.path('graph_indicator')}: expected graph numbers from 1 to {_MOST_UNLABELLED}, "
-                f"got {largest or 'none'}"
+                f"{files.path('graph_indicator')}, line {graph.argmax() + 1}: expected graph numbers up to "
+                f"{2 * present + _SPARE}, since {present} of the graphs {'has' if present == 1 else 'have'} nodes, "
+                f"got {largest} (a file of graph labels would say how many graphs there are)"
             )
         return largest
     if not values.size:
@@ -150,15 +156,17 @@ def _check_arcs(files: TUFiles, arcs: NDArray[np.int64], graph: NDArray[np.int64
         )
 
 
-def _check_length(files: TUFiles, role: str, found: int, other: str, expected: int) -> None:
+def _check_length(files: TUFiles, role: str, other: str, expected: int) -> None:
+    """Check the number of lines of an optional file."""
+    if role not in files.contents:
+        return
+    found = count_lines(files.contents[role], files.path(role))
     if found != expected:
         raise DataError(f"{files.path(role)}: expected {expected} lines, as in {files.name}_{other}.txt, found {found}")
 
 
-def _read_companion(files: TUFiles, role: str, N: int, *, whole: bool) -> NDArray[Any] | None:
+def _read_companion(files: TUFiles, role: str, *, whole: bool) -> NDArray[Any] | None:
     """Read an optional file with one line for each node."""
     if role not in files.contents:
         return None
-    table = read_table(files.contents[role], files.path(role), whole=whole)
-    _check_length(files, role, len(table), "graph_indicator", N)
-    return table
+    return read_table(files.contents[role], files.path(role), whole=whole)
