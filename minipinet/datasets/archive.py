@@ -52,6 +52,19 @@ class TUFiles(NamedTuple):
         return f"{self.where}/{self.name}_{role}.txt"
 
 
+def holds_set(path: Path) -> bool:
+    """Return whether there is a file NAME_A.txt in a folder or zip; False for what cannot be read."""
+    try:
+        if path.is_dir():
+            return any(path.glob("*_A.txt"))
+        if not path.is_file():  # opening a pipe would wait for ever
+            return False
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("_A.txt") for name in archive.namelist())
+    except Exception:  # see unzip
+        return False
+
+
 def read_files(path: Path) -> TUFiles:
     """Read the files of the data set in the folder or zip `path`.
 

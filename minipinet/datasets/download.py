@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from minipinet._files import write_whole
-from minipinet.datasets.archive import TUFiles, unzip
+from minipinet.datasets.archive import TUFiles, read_bytes, unzip
 from minipinet.datasets.tu import TUContent
 from minipinet.errors import DataError, DownloadError, UsageError
 
@@ -62,8 +62,13 @@ def download_url(name: str, base_url: str | None = None) -> str:
     'http://127.0.0.1:8000/sets/NCI1.zip'
     """
     base = base_url or os.environ.get("MINIPINET_DATA_URL") or BASE_URL
-    if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).netloc:
-        raise UsageError(f"base_url: expected an address that starts with http:// or https://, got {base!r}")
+    try:
+        parts = urlsplit(base)
+        possible = parts.scheme in ("http", "https") and bool(parts.netloc)
+    except (AttributeError, TypeError, ValueError):  # no string, or an open bracket in it
+        possible = False
+    if not isinstance(base, str) or not possible:
+        raise UsageError(f"base_url: expected an address that starts with http:// or https://, got {base!r:.80}")
     return f"{base.rstrip('/')}/{name}.zip"
 
 
@@ -91,7 +96,7 @@ def obtain(
     notices: tuple[str, ...] = ()
     if file.exists():
         try:
-            return parse(unzip(file.read_bytes(), str(file)))
+            return parse(unzip(read_bytes(file), str(file)))
         except (DataError, OSError) as error:
             notices = (f"{error}; fetched anew",)
     url = download_url(name, base_url)

@@ -7,7 +7,7 @@ import warnings
 from importlib import resources
 from pathlib import Path
 
-from minipinet.datasets.archive import TUFiles, read_files, unzip
+from minipinet.datasets.archive import TUFiles, holds_set, read_files, unzip
 from minipinet.datasets.assemble import assemble, assemble_graphs
 from minipinet.datasets.catalogue import DIGESTS, available, find_name, normalise, unknown_name
 from minipinet.datasets.dataset import Dataset
@@ -80,6 +80,8 @@ def load_dataset(
     """
     if encoder is None:
         check_kind(features)
+    else:
+        _check_encoder(encoder)
     content = _find(name_or_path, data_dir, base_url, progress, labelled=True)
     dataset = assemble(content, features, keep_repeats=keep_repeats, directed=directed, encoder=encoder)
     for text in dataset.notices:
@@ -126,6 +128,7 @@ def load_graphs(
     >>> load_graphs("MUTAG", encoder).X.shape
     (3371, 7)
     """
+    _check_encoder(encoder)
     content = _find(name_or_path, data_dir, base_url, progress, labelled=False)
     graphs, _, notices = assemble_graphs(
         content, encoder.kind, keep_repeats=keep_repeats, directed=directed, encoder=encoder
@@ -144,22 +147,22 @@ def _find(
     labelled: bool,
 ) -> TUContent:
     """Find and parse the data set; what the collection has under a name is always labelled."""
-    if not isinstance(name_or_path, str | os.PathLike) or not str(name_or_path):
-        raise UsageError(f"name_or_path: expected a data set's name or path, got {name_or_path!r:.80}")
-    path = Path(name_or_path)
+    path = _as_path(name_or_path, "name_or_path", "a data set's name or path")
     name = str(name_or_path)
+    given = None if data_dir is None else _as_path(data_dir, "data_dir", "a folder of data sets")
     if _is_data(path, name):
         return parse_tu(read_files(path), labelled=labelled)
     if isinstance(name_or_path, os.PathLike) or "/" in name or os.sep in name or path.suffix.lower() == ".zip":
         raise UsageError(f"{path}: no such folder or zip")
-    folder = (os.environ.get("MINIPINET_DATA") or None) if data_dir is None else data_dir
+    named = os.environ.get("MINIPINET_DATA")
+    folder = given or (Path(named) if named else None)
     if folder is not None:
-        found = _in_folder(name, Path(folder), "MINIPINET_DATA" if data_dir is None else "data_dir")
+        found = _in_folder(name, folder, "MINIPINET_DATA" if given is None else "data_dir")
         if isinstance(found, Path):
             content = _parse(read_files(found), name, labelled=labelled)
             difference = _difference(content, name)
             return content._replace(notices=(*content.notices, f"{found}: {difference}")) if difference else content
-        if data_dir is not None:
+        if given is not None:
             raise unknown_name(name, found, f"in data_dir {data_dir}")
     known = find_name(name, available())
     if known is None:
@@ -169,12 +172,23 @@ def _find(
     return obtain(known, lambda files: _parse_checked(files, known), base_url, progress)
 
 
+def _as_path(value: object, name: str, expected: str) -> Path:
+    """Return an argument that names a file or folder as a path."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise UsageError(f"{name}: expected {expected}, got {value!r:.80}")
+    return Path(text)
+
+
+def _check_encoder(encoder: object) -> None:
+    if not isinstance(encoder, FeatureEncoder):
+        raise UsageError(f"encoder: expected a FeatureEncoder, as a data set or model has, got {encoder!r:.80}")
+
+
 def _is_data(path: Path, name: str) -> bool:
-    """Return whether `path` is there and meant: a folder that only happens to be called MUTAG is not."""
+    """Return whether `path` is there and meant: a file or folder that only happens to be called MUTAG is not."""
     try:
-        if not path.is_dir() or not find_name(name, available()):
-            return path.exists()
-        return any(path.glob("*_A.txt"))
+        return holds_set(path) if find_name(name, available()) else path.exists()
     except OSError:  # not a possible path here
         return False
 
@@ -187,6 +201,8 @@ def _in_folder(name: str, folder: Path, source: str) -> Path | list[str]:
         raise UsageError(f"{source}: expected a folder of data sets, got {folder} ({error.strerror})") from error
     names = {entry: entry.name if entry.is_dir() else entry.stem for entry in entries}
     fits = [entry for entry in entries if normalise(names[entry]) == normalise(name)]
+    # What holds a set first, then folders, then the very name before other spellings of it.
+    fits.sort(key=lambda entry: (not holds_set(entry), not entry.is_dir(), names[entry] != name))
     return fits[0] if fits else sorted({name for name in names.values() if not name.startswith(".")})
 
 
