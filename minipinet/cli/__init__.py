@@ -88,6 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     2
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show "±" must not cost the results of a long run.
         if reconfigure := getattr(stream, "reconfigure", None):
@@ -133,6 +134,19 @@ def _show_notices() -> None:
 
     warnings.showwarning = show
     warnings.simplefilter("always", Notice)
+
+
+def _open_closed_streams() -> None:
+    """Lead the standard streams that the caller closed to the null device, as if it had named that.
+
+    Python has None in their place, and ``print(file=None)`` means standard output. Their numbers are taken too, or the
+    next file that is opened would be what other code knows as standard output or error.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free, so theirs
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _drop_unwritable(stream: TextIO) -> None:
