@@ -134,8 +134,10 @@ def load_described(
         raise
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (SafetensorError, OSError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(f"{path}: not a whole minipinet {kind} ({type(error).__name__}: {error})") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (SafetensorError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise DataError(f"{path}: not a minipinet {kind}, or not a whole one") from error
 
 
 def _digest(arrays: Mapping[str, Array], text: str) -> str:

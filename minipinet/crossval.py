@@ -23,7 +23,7 @@ from minipinet.quotient import refine
 from minipinet.rundir import open_run, write_results
 from minipinet.runs import CHECKPOINT_SECONDS, describe_data, make_part, split_training, train_part
 from minipinet.settings import Settings, whole
-from minipinet.splits import fold_seed, stratified_folds
+from minipinet.splits import check_classes, fold_seed, stratified_folds
 from minipinet.train import EpochRecord, TrainState
 
 
@@ -101,7 +101,7 @@ def cross_validate(
     Raises
     ------
     UsageError
-        For folds the data cannot give, and a run folder that cannot be used.
+        For folds the data cannot give, graphs of a single class, and a run folder that cannot be used.
     DivergedError
         Naming fold and epoch.
 
@@ -125,6 +125,7 @@ def cross_validate(
         "settings": settings.to_json(),
         "data": describe_data(dataset),
         "folds": len(splits),
+    check_classes("dataset", dataset.labels)
         "splits": splits,
     }
     with open_run(run_dir, asked, resume=resume, overwrite=overwrite) as folder:

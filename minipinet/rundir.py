@@ -29,6 +29,7 @@ from minipinet.train import TrainState
 
 FORMAT = "minipinet run 1"
 RECORD, CHECKPOINT, MODEL, LOG = "run.json", "checkpoint.safetensors", "model.safetensors", "log.jsonl"
+_LONG = 60  # letters of a value that is not worth a reader's while
 _PACKAGES = ("minipinet", "numpy", "scipy", "scikit-learn")
 
 
@@ -160,8 +161,10 @@ def _surroundings() -> dict[str, Any]:
 
 def _check_same(found: Mapping[str, Any], asked: Mapping[str, Any], folder: Path) -> None:
     differences = list(_differences({key: found.get(key) for key in asked}, asked))
+    # Which graph is in which part follows from the rest, and is a long list.
+    telling = [text for text in differences if not text.startswith("split")] or differences
     if differences:
-        raise UsageError(f"{folder}: cannot be resumed, the run in it differs: {'; '.join(differences)}")
+        raise UsageError(f"{folder}: cannot be resumed, the run in it differs: {'; '.join(telling)}")
     versions = _surroundings()["versions"]
     if found.get("versions") != versions:
         changed = "; ".join(_differences(found.get("versions"), versions))
@@ -173,12 +176,11 @@ def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:
         for key in sorted(then.keys() | now.keys()):
             yield from _differences(then.get(key), now.get(key), f"{name}.{key}" if name else key)
     elif then != now:
-        yield f"{name} was {_short(then)} and is now {_short(now)}"
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        texts = json.dumps(then), json.dumps(now)
+        if max(map(len, texts)) > _LONG:
+            yield f"{name} not the same"
+        else:
+            yield f"{name} was {texts[0]} and is now {texts[1]}"
 
 
 def _parts(folder: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from minipinet.predictor import PiNet
 from minipinet.quotient import Quotient, refine
 from minipinet.rundir import CHECKPOINT, MODEL, open_run, write_log, write_results
 from minipinet.settings import Settings
-from minipinet.splits import hold_out
+from minipinet.splits import check_classes, hold_out
 from minipinet.train import OnEpoch, TrainState, chosen_params, fit
 
 #: At most one checkpoint in this time, and one at the end.
@@ -81,7 +81,7 @@ def train_pinet(
     DivergedError
         When a NaN or an infinity appears.
     UsageError
-        For a run folder that cannot be used, and a validation part that cannot be had.
+        For a run folder that cannot be used, graphs of a single class, and a validation part that cannot be had.
 
     Examples
     --------
@@ -122,6 +122,7 @@ def split_training(dataset: Dataset, index: Array, settings: Settings) -> dict[s
     return {"train": train, "validation": validation}
 
 
+    check_classes("dataset", dataset.labels[index])
 def describe_data(dataset: Dataset) -> dict[str, Any]:
     """Return what a run's record says of its data."""
     return {

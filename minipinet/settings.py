@@ -17,6 +17,8 @@ from minipinet.initializers import INITIALIZERS
 #: Fixed (p, q) of the four layers in the order A0, A1, X0, X1.
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
 
+#: Largest width of a layer: the sizes of wider kernels would not be numbers that NumPy can hold.
+WIDEST: Final = 2**20
 LEARNED: Final = "learned"
 DTYPES: Final = ("float32", "float64")
 
@@ -34,7 +36,7 @@ class Settings:
     lr : float
         Adam's learning rate, above 0.
     hidden, out : int
-        Width of the first and of the second message-passing layer of either stack, at least 1.
+        Width of the first and of the second message-passing layer of either stack, 1 to 2**20.
     pq : "learned", a pair (p, q), or four pairs
         Learned per layer, or fixed inside [0, 1]: one pair for all layers, or four in the order
         A0, A1, X0, X1 (kept as four).
@@ -91,13 +93,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked = {
-            **{name: whole(name, getattr(self, name)) for name in ("epochs", "batch_size", "hidden", "out")},
+            **{name: whole(name, getattr(self, name)) for name in ("epochs", "batch_size")},
+            **{name: whole(name, getattr(self, name), at_most=WIDEST) for name in ("hidden", "out")},
             "lr": _real("lr", self.lr, lambda x: x > 0, "above 0"),
             "pq": _pq(self.pq),
             "bias": _truth("bias", self.bias),
             "l2": _real("l2", self.l2, lambda x: x >= 0, "of at least 0"),
             "init": _choice("init", self.init, tuple(INITIALIZERS)),
-            "seed": _seed(self.seed),
+            "seed": whole("seed", self.seed, 0, 2**32 - 1),
             "dtype": _choice("dtype", self.dtype, DTYPES),
             "device": check_device(self.device),
             "merge": _truth("merge", self.merge),
@@ -107,7 +110,7 @@ class Settings:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.patience is not None and self.validation == 0:
-            raise UsageError("patience: early stopping needs a validation part; give validation > 0 (say 0.1), got 0")
+            raise UsageError("patience: early stopping needs a validation part, so validation > 0 (say 0.1), got 0")
 
     @property
     def learned_pq(self) -> bool:
@@ -132,26 +135,21 @@ class Settings:
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:
-            raise UsageError(f"settings: expected names among {', '.join(known)}; got {', '.join(unknown)}")
+            raise UsageError(f"settings: expected names among {', '.join(known)}, got {', '.join(unknown)}")
         return cls(**values)
 
 
-def whole(name: str, value: Any, at_least: int = 1) -> int:
-    """Return `value` as an int of at least `at_least`; anything else is a UsageError that names the argument."""
+def whole(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
+    """Return `value` as an int within the bounds; anything else is a UsageError that names the argument."""
     try:
         number = operator.index(value)
     except TypeError:
         number = at_least - 1
     if isinstance(value, bool | np.bool_) or number < at_least:
         raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {value!r}")
+    if at_most is not None and number > at_most:
+        raise UsageError(f"{name}: expected a whole number from {at_least} to {at_most}, got {value!r}")
     return number
-
-
-def _seed(value: Any) -> int:
-    seed = whole("seed", value, at_least=0)
-    if seed >= 2**32:
-        raise UsageError(f"seed: expected a whole number from 0 to 2**32 - 1, got {value!r}")
-    return seed
 
 
 def _real(name: str, value: Any, allowed: Any, range_text: str) -> float:
@@ -172,7 +170,8 @@ def _truth(name: str, value: Any) -> bool:
 
 def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     if not (isinstance(value, str) and value in allowed):
-        raise UsageError(f"{name}: expected one of {', '.join(map(repr, allowed))}; got {value!r}")
+        *others, last = map(repr, allowed)
+        raise UsageError(f"{name}: expected {', '.join(others)} or {last}, got {value!r}")
     return value
 
 
@@ -188,6 +187,6 @@ def _pq(value: Any) -> str | Pairs:
     # The comparison is False for a NaN.
     if isinstance(value, str) or pairs.shape != (4, 2) or not np.all((pairs >= 0) & (pairs <= 1)):
         raise UsageError(
-            f"pq: expected 'learned', a pair (p, q) in [0, 1], or four such pairs (A0, A1, X0, X1); got {value!r}"
+            f"pq: expected 'learned', a pair (p, q) in [0, 1], or four such pairs (A0, A1, X0, X1), got {value!r}"
         )
     return tuple((float(p), float(q)) for p, q in pairs)

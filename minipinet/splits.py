@@ -48,8 +48,13 @@ def stratified_folds(y: Any, folds: int, seed: int) -> list[tuple[Index, Index]]
     counts = class_counts(classes)
     smallest = min(counts.values())
     if folds > smallest:
-        allowed = f"from 2 to {smallest}" if smallest >= 2 else "of at least 2, which needs 2 graphs of each class,"
-        raise UsageError(f"folds: expected a number {allowed} (graphs by class: {_listed(counts)}), got {folds}")
+        if smallest == 1:
+            raise UsageError(f"folds: expected at least 2 graphs of each class (graphs by class: {_listed(counts)})")
+        allowed = "2" if smallest == 2 else f"2 to {smallest}"
+        raise UsageError(
+            f"folds: expected {allowed}, as the smallest class has {smallest} graphs "
+            f"(graphs by class: {_listed(counts)}), got {folds}"
+        )
     from sklearn.model_selection import StratifiedKFold
 
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
@@ -102,6 +107,19 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
         index, test_size=held, stratify=np.unique(classes, return_inverse=True)[1], random_state=seed
     )
     return np.sort(train), np.sort(validation)
+
+
+def check_classes(name: str, y: Any) -> None:
+    """Refuse to train on graphs of fewer than two classes: there would be nothing to tell apart.
+
+    Examples
+    --------
+    >>> check_classes("y", ["a", "b", "a"])
+    """
+    counts = class_counts(np.asarray(y))
+    if len(counts) < 2:
+        got = f"{_listed(counts)} alone" if counts else "none"
+        raise UsageError(f"{name}: expected graphs of at least 2 classes to train on, got {got} (graphs by class)")
 
 
 def fold_seed(seed: int, fold: int) -> int:

@@ -19,6 +19,7 @@ from minipinet.optim import AdamState, adam_init, adam_step
 from minipinet.params import PiNetParams, init_params, pq_values
 from minipinet.quotient import Quotient
 from minipinet.settings import Settings, whole
+from minipinet.splits import check_classes
 
 
 class EpochRecord(NamedTuple):
@@ -136,7 +137,7 @@ def fit(
     DivergedError
         When the loss or a weight becomes NaN or infinite, naming the epoch; `on_epoch` never sees that epoch.
     UsageError
-        For labels, graph numbers or a state that do not fit.
+        For labels, graph numbers or a state that do not fit, and training graphs of a single class.
 
     Notes
     -----
@@ -147,6 +148,7 @@ def fit(
     # Overflow is found by looking at the results, and told as a DivergedError.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
         if state is None:
+    check_classes("y", y[index])
             state = start(settings, quotient.X.shape[1], whole("C", C))
         check_width(state.params, quotient)
         while not is_finished(state, settings):

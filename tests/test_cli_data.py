@@ -160,8 +160,41 @@ def test_case_109_an_unknown_name_gets_the_nearest_and_the_list(
 ) -> None:
     status, out, err = call(capsys, *command, name)
     assert (status, out) == (2, "")
-    assert f"did you mean {nearest}?" in err
-    assert all(known in err for known in available())
+    sentence, names = err.splitlines()
+    assert f"; did you mean {nearest}" in sentence
+    assert "`minipinet data list`" in sentence
+    assert names == f"There are: {', '.join(available())}"
+
+
+def test_case_109_no_more_than_three_names_are_near_and_none_where_none_is(capsys: Capture) -> None:
+    hints = [call(capsys, "data", "info", name).err.splitlines()[0] for name in ("imdb", "m", "qqqqqqqq")]
+    assert hints[0].endswith("; did you mean IMDB-BINARY or IMDB-MULTI?")
+    assert hints[1].count(" or ") == 3, "one of them is of the sentence"
+    assert hints[2].endswith("nor the path of a folder or zip")
+
+
+def test_a_folder_given_is_the_only_place_and_only_its_data_sets_are_named(capsys: Capture) -> None:
+    write_folder(Path("TOY"))
+    Path("BZR.zip").write_bytes(toy_zip(name="BZR"))
+    Path("notes").mkdir()
+    Path("notes.zip").write_bytes(b"no zip")
+    for command in (["train", "--dataset"], ["data", "info"]):
+        status, out, err = call(capsys, *command, "MUTAG", "--data-dir", ".")
+        assert (status, out) == (2, "")
+        assert err.splitlines() == [
+            "minipinet: error: data set 'MUTAG': not in the folder '.' that data_dir names",
+            "There are: BZR, TOY",
+        ]
+
+
+def test_info_of_graphs_without_labels_shows_what_there_is(capsys: Capture) -> None:
+    write_folder(Path("TOY"), {"graph_labels": None})
+    outcome = call(capsys, "data", "info", "./TOY", "--json")
+    info = outcome.json
+    assert (outcome.status, info["graphs"], info["nodes"]) == (0, 2, 5)
+    assert (info["classes"], info["digest"], info["checked"]) == (None, None, None)
+    lines = call(capsys, "data", "info", "./TOY").out.splitlines()
+    assert next(line for line in lines if line.startswith("classes ")).split(maxsplit=1)[1] == "no graph labels"
 
 
 def test_case_109_ptc_is_told_to_be_four_sets(capsys: Capture) -> None:

@@ -69,8 +69,8 @@ def test_the_default_command_has_the_papers_hyper_parameters() -> None:
 
 def test_every_option_reaches_its_setting() -> None:
     words = (
-        "train --epochs 3 --batch-size 7 --lr 0.5 --hidden 11 --out 5 --pq 0.25,0.75 --bias --l2 0.125 --init orthogonal "
-        "--seed 9 --dtype float64 --device cpu --validation 0.5 --patience 4"
+        "train --epochs 3 --batch-size 7 --lr 0.5 --hidden 11 --out 5 --pq 0.25,0.75 --bias --l2 0.125 "
+        "--init orthogonal --seed 9 --dtype float64 --device cpu --validation 0.5 --patience 4"
     )
     changed = settings_of(build_parser().parse_args(words.split()))
     same = {field.name for field in fields(Settings) if getattr(changed, field.name) == getattr(Settings(), field.name)}
@@ -84,6 +84,19 @@ def test_pq_by_layer() -> None:
     assert parse_pq("0,0.5:1,0:0,1:1,1") == ((0.0, 0.5), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
     with pytest.raises(argparse.ArgumentTypeError):
         parse_pq("0,0:1,1:0,0")
+
+
+def test_help_tells_values_where_nothing_else_is_looked_at_and_what_resume_does_without_a_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in (["train"], ["evaluate"], ["predict"], ["data", "info"]):
+        with pytest.raises(SystemExit):
+            main([*words, "--help"])
+        out = " ".join(capsys.readouterr().out.split())
+        assert "no other place is looked in then" in out
+        if words == ["train"]:
+            assert "where to compute: cpu (the default) is all there is" in out
+            assert "where there is none, begin it and say so" in out
 
 
 def test_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -125,6 +127,64 @@ def test_a_resumed_overwriting_run_is_not_overwritten_again(capsys: Capture, mon
     assert call(capsys, *shlex.split(command)[1:]).status == 0
 
 
+@pytest.mark.parametrize(
+    ("called", "program"),
+    [
+        ("{venv}/bin/minipinet", "'{venv}/bin/minipinet'"),  # as scripts/train calls it
+        ("{path}/minipinet", "minipinet"),
+        ("{venv}/minipinet/__main__.py", "'{python}' -m minipinet"),
+        ("pytest", "minipinet"),
+    ],
+)
+def test_the_command_to_go_on_with_can_be_pasted(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, called: str, program: str
+) -> None:
+    places = {"venv": str(tmp_path / "my venv"), "path": str(tmp_path / "path"), "python": str(tmp_path / "a python")}
+    for folder in ("path", "my venv/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "minipinet").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "minipinet").chmod(0o755)
+    monkeypatch.setenv("PATH", places["path"])
+    monkeypatch.setattr(sys, "executable", places["python"])
+    monkeypatch.setattr(sys, "argv", [called.format(**places)])
+    monkeypatch.setattr(train, "progress", interrupted_after(0))
+    err = call(capsys, "train", *TINY, "--folds", 2, "--run-dir", "run").err
+    assert err.rstrip("\n").split("go on with: ")[1].startswith(f"{program.format(**places)} train --epochs 2 ")
+    if program == "minipinet" and called != "pytest":
+        monkeypatch.setenv("PATH", "")
+        err = call(capsys, "train", *TINY, "--folds", 2, "--run-dir", "other").err
+        assert f"go on with: {places['path']}/minipinet train " in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--folds", "3"], "folds was 2 and is now 3"),
+        (["--seed", "1"], "settings.seed was 0 and is now 1"),
+        (["--features", "degree"], 'data.encoder.kind was "labels" and is now "degree"'),
+    ],
+)
+def test_a_refused_resume_says_which_setting_is_another_and_lists_no_graphs(
+    capsys: Capture, words: list[str], told: str
+) -> None:
+    call(capsys, "train", *TINY, "--folds", 2, "--run-dir", "run")
+    err = call(capsys, "train", *TINY, "--folds", 2, *words, "--run-dir", "run", "--resume").err
+    assert "the run in it differs: " in err
+    assert told in err
+    assert "..." not in err
+    assert "split" not in err
+
+
+def test_a_refused_resume_with_no_more_than_another_split_says_so(capsys: Capture) -> None:
+    words = ["train", *TINY, "--folds", 2, "--run-dir", "run"]
+    call(capsys, *words)
+    record = json.loads(Path("run/run.json").read_text())
+    record["splits"].reverse()
+    Path("run/run.json").write_text(json.dumps(record))
+    err = call(capsys, *words, "--resume").err
+    assert err == "minipinet: error: run: cannot be resumed, the run in it differs: splits not the same\n"
+
+
 def test_resuming_a_finished_run_only_reports_it(capsys: Capture) -> None:
     words = ["train", *TINY, "--folds", "2", "--run-dir", "run"]
     first = call(capsys, *words).out
@@ -148,7 +208,7 @@ def test_ctrl_c_on_a_terminal_ends_every_process_with_one_line(jobs: int) -> Non
     os.killpg(process.pid, signal.SIGINT)
     status, out, err = finish(process)
     assert (status, out) == (130, "")
-    command = ["minipinet", "train", *words, "--run-dir", "run", "--jobs", str(jobs), "--resume"]
+    command = [sys.executable, "-m", "minipinet", "train", *words, "--run-dir", "run", "--jobs", str(jobs), "--resume"]
     assert err == f"minipinet: interrupted; go on with: {shlex.join(command)}\n"
     while True:  # until no process of its group is left
         try:

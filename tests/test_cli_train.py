@@ -137,7 +137,7 @@ def test_the_default_is_one_process_a_core_but_no_more_than_folds(
     monkeypatch.setattr("minipinet.crossval.cross_validate", spy)
     call(capsys, "train", "--folds", folds)
     call(capsys, "train", "--folds", folds, "--jobs", 4)
-    assert asked == [expected, 4]
+    assert asked == [expected, min(4, folds)]
 
 
 def test_folds_0_trains_one_model_on_all_graphs(capsys: Capture) -> None:
@@ -184,7 +184,7 @@ def test_a_folder_of_ones_own_with_other_features(capsys: Capture) -> None:
     assert document["run_dir"].startswith("runs/MINE-")
     outcome = call(capsys, *words)
     assert "note: MINE: there are no node labels" in outcome.err
-    assert "1 features a node from constant" in outcome.out
+    assert "1 feature a node from constant" in outcome.out
 
 
 def test_progress_on_a_terminal_is_a_bar_and_elsewhere_at_most_ten_lines(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from minipinet.verify import Row
+from minipinet.cli import main
+from minipinet.cli.verify import PAIRS
+from minipinet.verify import Row, verify_all
 from tests.cli_calls import call
 
 Capture = pytest.CaptureFixture[str]
@@ -18,6 +22,16 @@ def test_verify_prints_one_row_a_check(capsys: Capture) -> None:
     assert rows[0] == ["pair", "method", "rate", "worst", "error", "allowed", "seconds"]
     assert {row[0] for row in rows[1:]} == {"pool", "dense"}
     assert {row[-1] for row in rows[1:]} == {"ok"}
+
+
+def test_help_names_every_pair(capsys: Capture) -> None:
+    names = dict.fromkeys(row.pair for row in verify_all())
+    assert PAIRS == tuple(names)
+    assert all(re.fullmatch(r"[A-Za-z_.]+", name) for name in PAIRS), "a shell would need quotes"
+    with pytest.raises(SystemExit):
+        main(["verify", "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"one of {', '.join(PAIRS)}" in out
 
 
 def test_verify_with_and_without_the_whole_model(capsys: Capture) -> None:

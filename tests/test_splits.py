@@ -48,11 +48,19 @@ def test_the_seed_decides_the_folds_and_the_names_of_the_classes_do_not() -> Non
 @pytest.mark.parametrize(
     ("y", "folds", "message"),
     [
-        ([0] * 20 + [1] * 3, 10, r"folds: expected a number from 2 to 3 \(graphs by class: 0: 20, 1: 3\), got 10"),
-        ([0, 0, 0, 1, 1], 10, r"folds: expected a number from 2 to 2 \(graphs by class: 0: 3, 1: 2\), got 10"),
-        ([0, 0, 0, 1], 2, r"needs 2 graphs of each class.*1: 1"),
+        (
+            [0] * 20 + [1] * 3,
+            10,
+            r"folds: expected 2 to 3, as the smallest class has 3 graphs \(graphs by class: 0: 20, 1: 3\), got 10",
+        ),
+        (
+            [0, 0, 0, 1, 1],
+            10,
+            r"folds: expected 2, as the smallest class has 2 graphs \(graphs by class: 0: 3, 1: 2\), got 10",
+        ),
+        ([0, 0, 0, 1], 2, r"at least 2 graphs of each class.*1: 1"),
         (["mutagen"] * 9 + ["not"] * 4, 5, r"'mutagen': 9, 'not': 4"),
-        ([3] * 5, 6, r"from 2 to 5"),
+        ([3] * 5, 6, r"expected 2 to 5"),
         ([0, 1] * 9, 1, r"folds: expected a whole number of at least 2, got 1"),
         ([0, 1] * 9, 0, r"folds: expected a whole number of at least 2, got 0"),
         ([0, 1] * 9, 2.0, r"folds: expected a whole number"),

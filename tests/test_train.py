@@ -50,9 +50,8 @@ def test_case_050_loss_weighs_graphs_not_batches() -> None:
 
 def test_case_050_one_graph_of_one_node() -> None:
     data = dataset_from_graphs([as_graph([[0]]), as_graph([[0, 1], [1, 0]])], [0, 1])
-    state = fit(refine(data.graphs), data.y, np.array([0]), replace(SMALL, epochs=30), C=2)
-    assert state.history[-1].accuracy == 1.0
-    assert state.history[-1].loss < state.history[0].loss
+    state = fit(refine(data.graphs), data.y, np.arange(2), replace(SMALL, epochs=60, batch_size=1), C=2)
+    assert state.history[-1].loss < 0.6 * state.history[0].loss
 
 
 def test_loss_record_leaves_the_penalty_out() -> None:

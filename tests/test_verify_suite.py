@@ -100,8 +100,8 @@ def test_verify_all_in_single_precision_sees_a_gradient_that_is_wrong_or_of_anot
 
 def test_verify_all_selects_and_refuses() -> None:
     assert {row.pair for row in verify_all(["message_passing"], model=False)} == {
-        "message_passing, A~ first",
-        "message_passing, W first",
+        "message_passing.A_first",
+        "message_passing.W_first",
     }
     assert verify_all([]) == []
     assert all(not row.pair.startswith(("pinet", "loss")) for row in verify_all(model=False))

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TextIO
 
 import minipinet
@@ -31,12 +32,43 @@ Results go to standard output, everything else to standard error; with --json st
 class _Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are UsageErrors, printed by `main` as one line like any other."""
 
+    _commands: Any = None
+
     def __init__(self, **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **options)
 
+    def add_subparsers(self, **options: Any) -> Any:
+        self._commands = super().add_subparsers(**options)
+        return self._commands
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, after refusing what this parser, and no sub-command of it, is to understand."""
+        for word in args:
+            option = word.partition("=")[0]
+            if word == "--":
+                break
+            if self._commands is not None and not word.startswith("-"):
+                if word not in self._commands.choices:
+                    self.error(f"unknown command {word!r}{_nearest(word, self._commands.choices)}")
+                break
+            if word.startswith("--") and option not in self._option_string_actions:
+                self.error(f"unknown option {option}{_nearest(option, self._option_string_actions)}")
+        namespace, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unexpected: {' '.join(rest)}")
+        return namespace, rest
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        raise UsageError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    """Return a question for the one that was probably meant, if one is like it."""
+    bare = {name.lstrip("-"): name for name in known}
+    word = word.lstrip("-")
+    near = [name for name in bare if name.startswith(word)] or difflib.get_close_matches(word, bare, n=1)
+    return f"; did you mean {bare[near[0]]}?" if near else ""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -102,9 +134,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         return _fail("; ".join(["interrupted", *map(str, stop.args)]), 130)
     except UsageError as error:
-        return _fail(f"error: {error}", 2)
+        return _fail(f"error: {_by_option(str(error), arguments)}", 2, getattr(error, "__notes__", ()))
     except MinipinetError as error:
         return _fail(f"error: {error}", 1)
+    except MemoryError as error:
+        wanted = f" ({error})" if str(error) else ""
+        return _fail(f"error: not enough memory{wanted}; smaller layers, batches or fewer jobs need less", 1)
     except BrokenPipeError:
         _drop_unwritable(sys.stdout)
         return 141  # what a shell reports for a program that a closed pipe ended
@@ -115,11 +150,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _fail(message: str, status: int) -> int:
-    """Print one line on standard error and return `status`."""
+def _fail(message: str, status: int, notes: Iterable[str] = ()) -> int:
+    """Print one line on standard error, and one for each note, and return `status`."""
     with contextlib.suppress(OSError):
-        print("minipinet:", " ".join(message.splitlines()), file=sys.stderr, flush=True)
+        print("minipinet:", " ".join(message.splitlines()), file=sys.stderr)
+        print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr, flush=True)
     return status
+
+
+def _by_option(message: str, arguments: Sequence[str]) -> str:
+    """Return the message with the name of an argument as the user gave it: ``--batch-size`` for ``batch_size``."""
+    name, colon, rest = message.partition(": ")
+    option = "--" + name.replace("_", "-")
+    given = any(word.partition("=")[0] == option for word in arguments)
+    return option + colon + rest if given else message
 
 
 def _show_notices() -> None:

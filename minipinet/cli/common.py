@@ -23,8 +23,30 @@ def add_data_dir_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="folder of TU folders and zips to take named data sets from; nothing is downloaded then",
+        help="folder of TU folders and zips to take named data sets from; no other place is looked in then",
     )
+
+
+def whole_number(text: str) -> int | str:
+    """Return a whole number, or the text as it is: what checks the number also says what is wrong with the text.
+
+    Examples
+    --------
+    >>> whole_number("12"), whole_number("two")
+    (12, 'two')
+    """
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def real_number(text: str) -> float | str:
+    """Return a number, or the text as it is, as `whole_number` does."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def add_json_option(parser: argparse._ActionsContainer) -> None:

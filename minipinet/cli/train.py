@@ -6,6 +6,8 @@ import argparse
 import contextlib
 import os
 import shlex
+import shutil
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -58,12 +60,13 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
     from minipinet.settings import whole
 
     settings = settings_of(args)
-    if args.folds < 0 or args.folds == 1:
-        raise UsageError(f"folds: expected 2 or more, or 0 for one model on all graphs; got {args.folds}")
+    if isinstance(args.folds, str) or args.folds < 0 or args.folds == 1:
+        raise UsageError(f"folds: expected 2 or more, or 0 for one model on all graphs, got {args.folds!r}")
     if args.jobs is not None:
         whole("jobs", args.jobs)
     if (args.resume or args.overwrite) and args.run_dir is None:
-        raise UsageError("--resume and --overwrite: expected --run-dir DIR with them, to know which run is meant")
+        flag = "--resume" if args.resume else "--overwrite"
+        raise UsageError(f"{flag}: expected --run-dir DIR with it, to know which run is meant")
     if args.run_dir is not None:
         as_run_folder(args.run_dir)
     if args.resume and not (Path(args.run_dir) / "run.json").exists():
@@ -90,7 +93,7 @@ def _cross_validate(args: argparse.Namespace, dataset: Dataset, settings: Settin
     from minipinet.cli.report import cross_validation_text
     from minipinet.crossval import cross_validate
 
-    jobs = args.jobs or min(cpu_count(), args.folds)
+    jobs = min(args.jobs or cpu_count(), args.folds)
     finished = 0
     with progress(args.folds * settings.epochs, "epoch", quiet=args.quiet) as show:
 
@@ -164,4 +167,15 @@ def _resume_command(arguments: list[str], run_dir: str | None, folder: Path) -> 
     """Return the command that goes on with a run that was begun with these arguments."""
     kept = [word for word in arguments if word not in ("--resume", "--overwrite")]
     where = [] if run_dir is not None else ["--run-dir", os.fspath(folder)]
-    return shlex.join(["minipinet", *kept, *where, "--resume"])
+    return shlex.join([*_program(), *kept, *where, "--resume"])
+
+
+def _program() -> list[str]:
+    """Return the words that call this program again, from wherever it was installed."""
+    called = sys.argv[0]
+    if Path(called).parts[-2:] == ("minipinet", "__main__.py"):
+        return [sys.executable, "-m", "minipinet"]
+    found = shutil.which("minipinet")
+    if Path(called).stem != "minipinet" or (found is not None and Path(found).resolve() == Path(called).resolve()):
+        return ["minipinet"]
+    return [called]

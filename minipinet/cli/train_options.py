@@ -31,10 +31,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     model = parser.add_argument_group("model")
     model.add_argument(
-        "--hidden", type=int, default=100, metavar="N", help="width of the first layers (default: %(default)s)"
+        "--hidden",
+        type=common.whole_number,
+        default=100,
+        metavar="N",
+        help="width of the first layers (default: %(default)s)",
     )
     model.add_argument(
-        "--out", type=int, default=64, metavar="N", help="width of the second layers (default: %(default)s)"
+        "--out",
+        type=common.whole_number,
+        default=64,
+        metavar="N",
+        help="width of the second layers (default: %(default)s)",
     )
     model.add_argument(
         "--pq",
@@ -48,56 +56,77 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     training = parser.add_argument_group("training")
     training.add_argument(
-        "--epochs", type=int, default=200, metavar="N", help="passes over the training graphs (default: %(default)s)"
+        "--epochs",
+        type=common.whole_number,
+        default=200,
+        metavar="N",
+        help="passes over the training graphs (default: %(default)s)",
     )
     training.add_argument(
-        "--batch-size", type=int, default=50, metavar="N", help="graphs in a mini-batch (default: %(default)s)"
+        "--batch-size",
+        type=common.whole_number,
+        default=50,
+        metavar="N",
+        help="graphs in a mini-batch (default: %(default)s)",
     )
     training.add_argument(
-        "--lr", type=float, default=1e-3, metavar="X", help="Adam's learning rate (default: %(default)s)"
+        "--lr", type=common.real_number, default=1e-3, metavar="X", help="Adam's learning rate (default: %(default)s)"
     )
     training.add_argument(
-        "--l2", type=float, default=0.0, metavar="X", help="weight of the squared kernels in the loss (default: 0)"
+        "--l2",
+        type=common.real_number,
+        default=0.0,
+        metavar="X",
+        help="weight of the squared kernels in the loss (default: 0)",
     )
     training.add_argument(
         "--validation",
-        type=float,
+        type=common.real_number,
         default=0.0,
         metavar="SHARE",
         help="hold this share of the training graphs out and watch the loss on them (default: 0)",
     )
     training.add_argument(
         "--patience",
-        type=int,
+        type=common.whole_number,
         metavar="N",
         help="stop after N epochs without a lower validation loss and keep the best epoch (default: train them all)",
     )
     training.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="decides folds, weights and order (default: %(default)s)"
+        "--seed",
+        type=common.whole_number,
+        default=0,
+        metavar="S",
+        help="decides folds, weights and order (default: %(default)s)",
     )
     training.add_argument(
         "--dtype", default="float32", metavar="TYPE", help="float32 or float64 (default: %(default)s)"
     )
-    training.add_argument("--device", default="cpu", metavar="NAME", help="where to compute (default: %(default)s)")
+    training.add_argument(
+        "--device", default="cpu", metavar="NAME", help="where to compute: cpu (the default) is all there is"
+    )
 
     running = parser.add_argument_group("run")
     running.add_argument(
         "--folds",
-        type=int,
+        type=common.whole_number,
         default=10,
         metavar="K",
         help="parts of the cross-validation; 0: one model on all graphs (default: %(default)s)",
     )
     running.add_argument(
         "--jobs",
-        type=int,
+        type=common.whole_number,
         metavar="N",
-        help="processes that train folds at the same time; the results do not depend on it (default: one a core)",
+        help="processes that train folds at the same time, at most one a fold; the results do not depend on it "
+        "(default: one a core)",
     )
     running.add_argument("--run-dir", metavar="DIR", help="folder of this run (default: runs/DATASET-DATE-TIME)")
     again = running.add_mutually_exclusive_group()
     again.add_argument(
-        "--resume", action="store_true", help="go on with the stopped run in --run-dir, to the same results"
+        "--resume",
+        action="store_true",
+        help="go on with the stopped run in --run-dir, to the same results; where there is none, begin it and say so",
     )
     again.add_argument("--overwrite", action="store_true", help="remove the run in --run-dir first")
     running.add_argument("--quiet", action="store_true", help="show no progress")

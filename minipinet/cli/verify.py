@@ -7,6 +7,7 @@ from typing import Any
 
 from minipinet.cli import common
 from minipinet.cli.tables import number, table
+from minipinet.errors import UsageError
 
 DESCRIPTION = """\
 Check every hand-written backward pass of the package: one row for each forward/backward pair and method.
@@ -15,6 +16,26 @@ central: central differences. complex: the complex step, exact to rounding. tayl
 linear model must fall with the third power of the step (rate 3). float32 (with --dtype float32): gradients in single
 precision against those in double. Exit status 1 if any gradient is wrong."""
 
+# Written out here, since the pairs themselves take long to import.
+PAIRS = (
+    "propagate",
+    "message_passing.A_first",
+    "message_passing.W_first",
+    "relu",
+    "column_softmax",
+    "pool",
+    "dense",
+    "readout.stepwise",
+    "readout.fused",
+    "readout.partly_fused",
+    "softmax_cross_entropy",
+    "scaling",
+    "gate",
+    "pinet",
+    "pinet.fixed_pq",
+    "loss",
+)
+
 
 def add_parser(commands: Any) -> None:
     """Add ``verify`` to the commands."""
@@ -22,7 +43,11 @@ def add_parser(commands: Any) -> None:
         "verify", help="check every hand-written gradient", description=DESCRIPTION
     )
     parser.add_argument(
-        "--pair", action="append", metavar="NAME", help="check only this pair; may be given several times"
+        "--pair",
+        action="append",
+        metavar="NAME",
+        help=f"check only this pair, or those with this name before the dot; may be given several times; "
+        f"one of {', '.join(PAIRS)}",
     )
     parser.add_argument(
         "--model",
@@ -32,7 +57,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: %(default)s)")
     parser.add_argument(
-        "--seed", type=int, default=0, help="for inputs, cotangents and directions (default: %(default)s)"
+        "--seed",
+        type=common.whole_number,
+        default=0,
+        help="for inputs, cotangents and directions (default: %(default)s)",
     )
     common.add_json_option(parser)
     parser.set_defaults(run=run)
@@ -42,7 +70,10 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     """Print one row a check, then what is wrong, if anything is."""
     from minipinet.verify import VerificationError, verify_all
 
-    rows = verify_all(args.pair, model=args.model, dtype=args.dtype, seed=args.seed)
+    try:
+        rows = verify_all(args.pair, model=args.model, dtype=args.dtype, seed=args.seed)
+    except UsageError as error:
+        raise UsageError(str(error).replace("pairs:", "--pair:", 1)) from None
     wrong = [row for row in rows if not row.ok]
     if args.json:
         common.print_json({"ok": not wrong, "dtype": args.dtype, "seed": args.seed, "checks": rows})

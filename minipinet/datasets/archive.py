@@ -52,6 +52,11 @@ class TUFiles(NamedTuple):
         return f"{self.where}/{self.name}_{role}.txt"
 
 
+def is_zip(path: Path) -> bool:
+    """Return whether a path is called a zip."""
+    return path.suffix.lower() == ".zip"
+
+
 def holds_set(path: Path) -> bool:
     """Return whether there is a file NAME_A.txt in a folder or zip; False for what cannot be read."""
     try:

@@ -88,13 +88,16 @@ def find_name(name: str, choices: list[str]) -> str | None:
 
 
 def unknown_name(name: str, choices: list[str], where: str) -> UsageError:
-    """Return the error for a name that is none of `choices`: the nearest one, and all of them."""
+    """Return the error for a name that is none of `choices`: up to three near ones, and in a note all of them."""
     if normalise(name) == "ptc":
         return UsageError(
             "PTC is four data sets: PTC_FM, PTC_FR, PTC_MM and PTC_MR (female and male mice and rats); name one "
             "of them (a PTC figure in a paper is often the mean over the four)"
         )
     spelled = {normalise(choice): choice for choice in choices}
-    near = difflib.get_close_matches(normalise(name), spelled, n=1)
-    hint = f"; did you mean {spelled[near[0]]}?" if near else "."
-    return UsageError(f"data set {name!r}: not {where}{hint} There are: {', '.join(choices) or 'none'}")
+    longer = [short for short in spelled if short.startswith(normalise(name))]
+    near = [spelled[short] for short in (longer or difflib.get_close_matches(normalise(name), spelled))[:3]]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    error = UsageError(f"data set {name!r}: not {where}{hint}")
+    error.add_note(f"There are: {', '.join(choices) or 'none'}")
+    return error

@@ -7,7 +7,7 @@ import warnings
 from importlib import resources
 from pathlib import Path
 
-from minipinet.datasets.archive import TUFiles, holds_set, read_files, unzip
+from minipinet.datasets.archive import TUFiles, holds_set, is_zip, read_files, unzip
 from minipinet.datasets.assemble import assemble, assemble_graphs
 from minipinet.datasets.catalogue import DIGESTS, available, find_name, normalise, unknown_name
 from minipinet.datasets.dataset import Dataset
@@ -42,7 +42,7 @@ def load_dataset(
         A name of the collection (case, ``-`` and ``_`` do not matter; see :func:`available`), or the path of a
         folder with ``NAME_A.txt`` and its companions, or of a zip that holds them.
     data_dir : path, optional
-        A folder of such folders and zips. Where it is given, nothing is downloaded.
+        A folder of such folders and zips. Where it is given, a name is looked for nowhere else.
     features : {"labels", "attributes", "both", "constant", "degree"}
         What X holds; see :class:`FeatureEncoder`. A set without node labels has ``"constant"`` instead of ``"labels"``.
     keep_repeats : bool
@@ -138,6 +138,23 @@ def load_graphs(
     return graphs
 
 
+def read_tu(
+    name_or_path: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    base_url: str | None = None,
+    progress: bool = True,
+) -> TUContent:
+    """Return what the files of a data set say, with or without classes; arguments as for :func:`load_dataset`.
+
+    Examples
+    --------
+    >>> read_tu("MUTAG").ptr.size
+    189
+    """
+    return _find(name_or_path, data_dir, base_url, progress, labelled=False)
+
+
 def _find(
     name_or_path: str | os.PathLike[str],
     data_dir: str | os.PathLike[str] | None,
@@ -163,10 +180,12 @@ def _find(
             difference = _difference(content, name)
             return content._replace(notices=(*content.notices, f"{found}: {difference}")) if difference else content
         if given is not None:
-            raise unknown_name(name, found, f"in data_dir {data_dir}")
+            raise unknown_name(name, found, f"in the folder {str(data_dir)!r} that data_dir names")
     known = find_name(name, available())
     if known is None:
-        raise unknown_name(name, available(), "known, nor the path of a folder or zip")
+        raise unknown_name(
+            name, available(), "known (`minipinet data list` shows what is), nor the path of a folder or zip"
+        )
     if known == "MUTAG":
         return parse_tu(unzip((resources.files("minipinet.datasets") / "data" / "MUTAG.zip").read_bytes(), "MUTAG"))
     return obtain(known, lambda files: _parse_checked(files, known), base_url, progress)
@@ -194,16 +213,16 @@ def _is_data(path: Path, name: str) -> bool:
 
 
 def _in_folder(name: str, folder: Path, source: str) -> Path | list[str]:
-    """Return where in `folder` the data set is (a folder before a zip), or the names of those that are there."""
+    """Return where in `folder` the data set is (a folder before a zip), or the names of the sets that are there."""
     try:
-        entries = sorted(entry for entry in folder.iterdir() if entry.is_dir() or entry.suffix.lower() == ".zip")
+        entries = sorted(entry for entry in folder.iterdir() if entry.is_dir() or is_zip(entry))
     except OSError as error:
-        raise UsageError(f"{source}: expected a folder of data sets, got {folder} ({error.strerror})") from error
+        raise UsageError(f"{source}: expected a folder of data sets, got {str(folder)!r} ({error.strerror})") from error
     names = {entry: entry.name if entry.is_dir() else entry.stem for entry in entries}
     fits = [entry for entry in entries if normalise(names[entry]) == normalise(name)]
     # What holds a set first, then folders, then the very name before other spellings of it.
     fits.sort(key=lambda entry: (not holds_set(entry), not entry.is_dir(), names[entry] != name))
-    return fits[0] if fits else sorted({name for name in names.values() if not name.startswith(".")})
+    return fits[0] if fits else sorted({name for entry, name in names.items() if holds_set(entry)})
 
 
 def _parse(files: TUFiles, name: str, *, labelled: bool) -> TUContent:

@@ -96,7 +96,7 @@ def layer_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     Examples
     --------
     >>> [pair.name for pair in layer_pairs(np.random.default_rng(0))][:2]
-    ['propagate', 'message_passing, A~ first']
+    ['propagate', 'message_passing.A_first']
     """
     batch = example_batch(example_union(rng), dtype)
     step, pool = batch.steps[0], batch.pool
@@ -124,15 +124,15 @@ def layer_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     cross_entropy = partial(softmax_cross_entropy_forward, y=y), softmax_cross_entropy_backward
     pairs = [
         Pair("propagate", *propagate, {"M": draw(rng, n_in, 3), "p": p, "q": q}, SMOOTH),
-        Pair("message_passing, A~ first", *message_passing, weights(2, 4), SMOOTH),
-        Pair("message_passing, W first", *message_passing, weights(4, 2), SMOOTH),
+        Pair("message_passing.A_first", *message_passing, weights(2, 4), SMOOTH),
+        Pair("message_passing.W_first", *message_passing, weights(4, 2), SMOOTH),
         Pair("relu", relu_forward, relu_backward, {"H": draw(rng, n_out, 4)}, KINKED),
         Pair("column_softmax", *column_softmax, {"H": draw(rng, n, 3)}, SMOOTH),
         Pair("pool", *pooling, {"Z_A": draw(rng, E, 3), "Z_X": draw(rng, n, 2)}, SMOOTH),
         Pair("dense", *dense, {"M": draw(rng, B, 4), "W": draw(rng, 4, 3), "b": draw(rng, 3)}, SMOOTH),
-        Pair("readout, stepwise", *stepwise, stacks(3), SMOOTH),
-        Pair("readout, fused", *fused, stacks(2), SMOOTH),
-        Pair("readout, some graphs fused", *readout, stacks(2, H_0=FUSED_RANGE + 1), SMOOTH),
+        Pair("readout.stepwise", *stepwise, stacks(3), SMOOTH),
+        Pair("readout.fused", *fused, stacks(2), SMOOTH),
+        Pair("readout.partly_fused", *readout, stacks(2, H_0=FUSED_RANGE + 1), SMOOTH),
         Pair("softmax_cross_entropy", *cross_entropy, {"Z": draw(rng, B, 3)}, SMOOTH),
         Pair("scaling", partial(scaling_forward, step.deg), scaling_backward, {"p": p}, SMOOTH),
         Pair("gate", gate_forward, gate_backward, {"raw": draw(rng, 4) / 4}, ("central",)),
@@ -146,7 +146,7 @@ def model_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     Examples
     --------
     >>> [pair.name for pair in model_pairs(np.random.default_rng(0))]
-    ['pinet', 'pinet, fixed p and q', 'loss']
+    ['pinet', 'pinet.fixed_pq', 'loss']
     """
     batch = example_batch(example_union(rng), dtype)
     y = np.arange(batch.B) % 2
@@ -164,7 +164,7 @@ def model_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     X = draw(rng, *batch.X.shape)
     pairs = [
         Pair("pinet", forward, pinet_backward, {"params": learned, "X": X}, WHOLE),
-        Pair("pinet, fixed p and q", partial(forward, pq=pq), pinet_backward, {"params": fixed, "X": X}, WHOLE),
+        Pair("pinet.fixed_pq", partial(forward, pq=pq), pinet_backward, {"params": fixed, "X": X}, WHOLE),
         Pair("loss", training_loss, loss_backward, {"params": two_classes}, WHOLE),
     ]
     return [pair._replace(inputs=cast(pair.inputs, dtype)) for pair in pairs]

@@ -43,7 +43,7 @@ def verify_all(
     Parameters
     ----------
     pairs : sequence of str, optional
-        Names of the pairs to verify (the part before a comma is enough); all by default.
+        Names of the pairs to verify (the part before a dot is enough); all by default.
     model : bool
         False leaves the whole network and its loss out.
     dtype : {"float64", "float32"}
@@ -68,14 +68,14 @@ def verify_all(
     [('central', True), ('complex', True)]
     """
     if not isinstance(seed, int) or seed < 0:
-        raise UsageError(f"seed: expected an integer of at least 0, got {seed!r}")
+        raise UsageError(f"seed: expected a whole number of at least 0, got {seed!r}")
     if dtype not in ("float64", "float32"):
         raise UsageError(f"dtype: expected float64 or float32, got {dtype!r}")
     known = _project_pairs(model, "float64", seed)
     names = [pair.name for pair in known]
     for asked in pairs or ():
         if not any(_is_named(name, asked) for name in names):
-            raise UsageError(f"pairs: expected names out of {'; '.join(names)}, got {asked!r}")
+            raise UsageError(f"pairs: expected names out of {', '.join(names)}, got {asked!r}")
     chosen = [k for k, name in enumerate(names) if pairs is None or any(_is_named(name, asked) for asked in pairs)]
     if dtype == "float32":
         single = _project_pairs(model, dtype, seed)
@@ -95,7 +95,7 @@ def _project_pairs(model: bool, dtype: str, seed: int) -> list[Pair]:
 
 
 def _is_named(name: str, asked: str) -> bool:
-    return asked in (name, name.partition(",")[0])
+    return asked in (name, name.partition(".")[0])
 
 
 def _check(pair: Pair, method: str, seed: int) -> Report:
