@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from minipinet._words import counted, listed
 from minipinet.adjacency import as_float64, build_adjacency
 from minipinet.errors import DataError, UsageError
+from minipinet.reading import Reading, as_reading
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -38,6 +40,10 @@ class NetworkxParts(NamedTuple):
         Node ids.
     notices : tuple of str
         What was changed on the way in, for the caller to report.
+    reading : Reading
+        What was asked for.
+    unused : tuple
+        Names of node data that are there, if none was asked for.
     """
 
     A: csr_array
@@ -46,6 +52,17 @@ class NetworkxParts(NamedTuple):
     attributes: NDArray[np.float64]
     nodes: tuple[Hashable, ...]
     notices: tuple[str, ...]
+    reading: Reading
+    unused: tuple[Hashable, ...]
+
+
+class MissingAttributeError(DataError):
+    """A node or an edge lacks an attribute; `found` says so without advice, which is not the same everywhere."""
+
+    def __init__(self, place: str, name: str, data: Mapping[Any, Any]) -> None:
+        others = listed(other for other, value in data.items() if value is not None)
+        self.found = f"{place} has no attribute {name!r}" + (f", only {others}" if others else "")
+        super().__init__(f"{self.found} (default= stands in where it is missing)")
 
 
 def networkx_parts(
@@ -67,24 +84,25 @@ def networkx_parts(
     >>> networkx_parts([G], node_label="atom").labels.tolist()
     [['C'], ['O']]
     """
-    members = _members(graphs)
+    reading = as_reading(node_label, node_attributes, weight, directed)
+    members = as_members(graphs)
     nodes = tuple(node for G in members for node in G)
     ptr = np.concatenate([[0], np.cumsum([len(G) for G in members], dtype=np.int64)])
     A, notices = _adjacency(members, ptr, weight, directed, default)
     labels = np.empty((len(nodes), 0), dtype=object)
-    for name in _names(node_label):
+    for name in reading.node_label:
         column = [_label(*found, name) for found in _values(members, name, default)]
         labels = np.column_stack([labels, np.array(column, dtype=object)])
-    attributes = [_numbers(members, name, default) for name in _names(node_attributes)]
+    attributes = [_numbers(members, name, default) for name in reading.node_attributes]
     table = np.concatenate([np.empty((len(nodes), 0)), *attributes], axis=1)
-    return NetworkxParts(A, ptr, labels, table, nodes, notices)
+    unused: dict[Hashable, None] = {}
+    if not (reading.node_label or reading.node_attributes):
+        unused = {name: None for G in members for _, data in G.nodes(data=True) for name in data}
+    return NetworkxParts(A, ptr, labels, table, nodes, notices, reading, tuple(unused))
 
 
-def _names(names: str | Sequence[str] | None) -> Sequence[str]:
-    return [names] if isinstance(names, str) else names or []
-
-
-def _members(graphs: Any) -> list[nx.Graph]:
+def as_members(graphs: Any) -> list[nx.Graph]:
+    """Return several networkx graphs as a list; anything else is a UsageError."""
     import networkx as nx
 
     if isinstance(graphs, nx.Graph) or not isinstance(graphs, Iterable):
@@ -103,21 +121,26 @@ def _adjacency(
 ) -> tuple[csr_array, tuple[str, ...]]:
     undirected: _Arcs = ([], [], [])
     one_way: _Arcs = ([], [], [])
+    ignored = 0
     for g, G in enumerate(graphs):
         row_of = dict(zip(G, range(ptr[g], ptr[g + 1]), strict=True))
         rows, cols, weights = one_way if G.is_directed() else undirected
         for u, v, data in G.edges(data=True):
             rows.append(row_of[u])
             cols.append(row_of[v])
+            ignored += weight is None and _finite(data.get("weight")) and data["weight"] != 1
             weights.append(1.0 if weight is None else _weight(f"graph {g}: edge {(u, v)}", data, weight, default))
     N, weighted = int(ptr[-1]), weight is not None
     edges = build_adjacency(*undirected, N, weighted=weighted)
     arcs = build_adjacency(*one_way, N, weighted=weighted, directed=directed)
     notices = []
+    if ignored:
+        notices.append(f"{counted(ignored, 'edge')} with a weight other than 1 taken as 1 (weight='weight' keeps it)")
     if not weighted and edges.repeats + arcs.repeats:
-        notices.append(f"{edges.repeats + arcs.repeats} parallel edges counted once (weight= adds up their weights)")
+        repeats = counted(edges.repeats + arcs.repeats, "parallel edge")
+        notices.append(f"{repeats} counted once (weight= adds weights up)")
     if arcs.one_way:
-        notices.append(f"{arcs.one_way} arcs joined both ways (directed=True keeps their direction)")
+        notices.append(f"{counted(arcs.one_way, 'arc')} joined both ways (directed=True keeps the direction)")
     return edges.A + arcs.A, tuple(notices)  # no graph is in both
 
 
@@ -133,7 +156,7 @@ def _found(place: str, data: dict[str, Any], name: str, default: Any) -> Any:
     if value is None:
         value = default.get(name) if isinstance(default, Mapping) else default
     if value is None:
-        raise DataError(f"{place} has no attribute {name!r} (default= stands in where it is missing)")
+        raise MissingAttributeError(place, name, data)
     return value
 
 
@@ -170,6 +193,6 @@ def _numbers(graphs: list[nx.Graph], name: str, default: Any) -> NDArray[np.floa
         if row.ndim > 1 or not row.size or not np.isfinite(row).all():
             raise DataError(f"{place}: expected {name!r} to be finite numbers, at least one, got {value!r:.80}")
         if rows and row.size != rows[0].size:
-            raise DataError(f"{place}: expected {rows[0].size} numbers in {name!r}, got {row.size}")
+            raise DataError(f"{place}: expected {counted(rows[0].size, 'number')} in {name!r}, got {row.size}")
         rows.append(row.ravel())
     return np.array(rows) if rows else np.empty((0, 1))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
+from minipinet._words import counted
 from minipinet.errors import DataError, UsageError
 
 
@@ -211,7 +212,7 @@ def as_features(X: Any, N: int) -> NDArray[np.float64]:
     if table.ndim != 2 or table.shape[1] == 0:
         raise UsageError(f"X: expected shape ({N}, d) with d >= 1, got {table.shape}")
     if table.shape[0] != N:
-        raise UsageError(f"X: expected {N} rows, one for each node of A, got {table.shape[0]}")
+        raise UsageError(f"X: expected {counted(N, 'row')}, one for each node of A, got {table.shape[0]}")
     bad = np.argwhere(~np.isfinite(table))
     if bad.size:
         i, j = bad[0]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._networkx import NetworkxParts, networkx_parts
+from minipinet._words import listed
 from minipinet.errors import Notice, UsageError
 from minipinet.graphs import Graph
 from minipinet.union import DisjointUnion
@@ -53,7 +54,7 @@ def from_networkx(
         Stands in where a node or an edge lacks an attribute asked for. Left out: that is an error.
     encoder : FeatureEncoder, optional
         Makes X of labels, attributes and degrees, as it did for the graphs it was made for. Left out: X is the
-        attributes, or one feature, 1, when none are named.
+        attributes, or one feature, 1, when none are named, with a notice if the nodes carry any.
 
     Returns
     -------
@@ -130,6 +131,11 @@ def _features(parts: NetworkxParts, encoder: FeatureEncoder | None) -> NDArray[n
         raise UsageError("node_label: labels need the encoder of a data set or model, got encoder=None")
     elif not X.shape[1]:
         X = np.ones((len(parts.nodes), 1))
+        if parts.unused:
+            notices += (
+                f"the nodes carry data that is not used: {listed(parts.unused)}; every node has the one feature 1 "
+                "(name numbers in node_attributes=; dataset_from_networkx also takes types, in node_label=)",
+            )
     for notice in notices:
         warnings.warn(notice, Notice, stacklevel=3)
     return X

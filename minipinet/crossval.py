@@ -14,6 +14,7 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet._processes import run_tasks
+from minipinet._words import counted
 from minipinet.datasets.dataset import Dataset, refit_encoder
 from minipinet.errors import DivergedError, Notice, UsageError
 from minipinet.evaluation import evaluate
@@ -44,6 +45,10 @@ class FoldResult(NamedTuple):
     history: tuple[EpochRecord, ...]
     model: PiNet
 
+    def __repr__(self) -> str:
+        tested = counted(len(self.test_index), "graph")
+        return f"FoldResult(fold {self.fold}: accuracy {self.accuracy:.3f} on {tested}, {self.model!r})"
+
 
 class CrossValidation(NamedTuple):
     """The folds, in order, and what they come to."""
@@ -51,6 +56,10 @@ class CrossValidation(NamedTuple):
     settings: Settings
     folds: tuple[FoldResult, ...]
     summary: dict[str, Any]
+
+    def __repr__(self) -> str:
+        mean, sd = self.summary["accuracy_mean"], self.summary["accuracy_sd"]
+        return f"CrossValidation({counted(len(self.folds), 'fold')}: accuracy {mean:.3f} ± {sd:.3f})"
 
 
 def cross_validate(

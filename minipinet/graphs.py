@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from minipinet._words import counted
 from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency
 from minipinet.errors import Notice, UsageError
 
@@ -102,17 +103,21 @@ def as_graph(A: Any, X: Any = None, *, weighted: bool = False, directed: bool = 
     """
     rows, cols, weights, N = arcs_of(A)
     adjacency = build_adjacency(rows, cols, weights, N, weighted=weighted, directed=directed)
+    reweighted, one_way = adjacency.reweighted, adjacency.one_way
+    repeats = 0 if weighted else adjacency.repeats
+    repeated = counted(repeats, "repeated entry", "repeated entries")
     changes = [
-        (adjacency.reweighted, "weights other than 1 set to 1 (weighted=True keeps them)"),
-        (0 if weighted else adjacency.repeats, "repeated entries counted once (weighted=True adds them up)"),
+        (reweighted, f"{counted(reweighted, 'weight')} other than 1 set to 1 (weighted=True keeps them)"),
+        (repeats, f"{repeated} counted once (weighted=True adds them up)"),
         (
-            adjacency.one_way,
-            "entries added or raised to make it symmetric (directed=True leaves it as it is)",
+            one_way,
+            f"{counted(one_way, 'entry', 'entries')} added or raised to make it symmetric "
+            "(directed=True leaves it as it is)",
         ),
     ]
     for count, text in changes:
         if count:
-            warnings.warn(f"A: {count} {text}", Notice, stacklevel=2)
+            warnings.warn(f"A: {text}", Notice, stacklevel=2)
     return Graph(adjacency.A, np.ones((N, 1)) if X is None else as_features(X, N))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._array import Array
+from minipinet._networkx import as_members
+from minipinet._words import counted, have, listed
 from minipinet.checkpoint import load_described, read_params, save_described
 from minipinet.conversions import networkx_union
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import KINDS, FeatureEncoder
-from minipinet.errors import UsageError
+from minipinet.errors import DataError, Notice, UsageError
 from minipinet.evaluation import score
 from minipinet.graphs import Graph
 from minipinet.params import PiNetParams
 from minipinet.quotient import refine
+from minipinet.reading import Reading, as_reading
 from minipinet.readout import log_softmax
 from minipinet.settings import Settings
 from minipinet.union import DisjointUnion, disjoint_union
@@ -28,8 +32,10 @@ from minipinet.union import DisjointUnion, disjoint_union
 if TYPE_CHECKING:
     import networkx as nx
 
+_OPTIONS = (*Reading._fields, "default")
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class PiNet:
     """A trained model.
 
@@ -43,6 +49,8 @@ class PiNet:
         The original class values (numbers or strings), in the order of the scores.
     encoder : FeatureEncoder
         How node labels and attributes become features.
+    reading : Reading
+        How networkx graphs are read, if nothing else is asked for: as in training, where there were any.
 
     Examples
     --------
@@ -52,12 +60,25 @@ class PiNet:
     >>> model = train_pinet(graphs, Settings(epochs=1, hidden=4, out=2)).model
     >>> model.predict(graphs).shape
     (20,)
+    >>> model
+    PiNet(2 classes (-1, 1), 7 features from labels, widths 4 and 2, p and q learned)
     """
 
     params: PiNetParams
     settings: Settings
     classes: tuple[Any, ...]
     encoder: FeatureEncoder
+    reading: Reading = field(default_factory=Reading)
+
+    def __repr__(self) -> str:
+        classes = f"{counted(len(self.classes), 'class', 'classes')} ({listed(self.classes)})"
+        features = f"{counted(self.encoder.num_features, 'feature')} from {self.encoder.kind}"
+        pairs = self.settings.pq
+        if self.settings.learned_pq:
+            pq = "p and q learned"
+        else:
+            pq = f"(p, q) = {listed(pairs[:1] if len(set(pairs)) == 1 else pairs)}"
+        return f"PiNet({classes}, {features}, widths {self.settings.hidden} and {self.settings.out}, {pq})"
 
     def predict(
         self, graphs: Dataset | DisjointUnion | Sequence[Graph] | Sequence[nx.Graph], **conversion: Any
@@ -70,8 +91,9 @@ class PiNet:
             Node labels and attributes of a Dataset and of networkx graphs are encoded as in training; the X of a
             Graph or DisjointUnion must have been, as :func:`minipinet.datasets.load_graphs` does.
         **conversion
-            For networkx graphs: the options of :func:`minipinet.conversions.from_networkx`, such as ``node_label``
-            (``"label"`` unless given, for a model that uses node labels), ``node_attributes`` or ``weight``.
+            For networkx graphs alone: ``node_label``, ``node_attributes``, ``weight``, ``directed`` and ``default``
+            as for :func:`minipinet.conversions.from_networkx`. All but ``default`` are as in training unless given;
+            a model that was trained on other data takes node labels from ``"label"``, and no weights.
 
         Returns
         -------
@@ -82,7 +104,7 @@ class PiNet:
         ------
         UsageError, DataError
             For graphs that do not fit the model. A node label that the model has never seen is no error: its
-            columns are zero, and a Notice names it.
+            columns are zero, and a Notice names it. Another counts graphs without nodes: their scores mean nothing.
         """
         labels: NDArray[Any] = np.array(self.classes)[self.logits(graphs, **conversion).argmax(axis=1)]
         return labels
@@ -95,13 +117,19 @@ class PiNet:
         """Return the scores before the softmax, (G, C); arguments as in :meth:`predict`."""
         if not isinstance(graphs, Dataset | Sequence):
             raise UsageError(f"graphs: expected a Dataset or a list of graphs, got {type(graphs).__name__}")
+        _check_options(graphs, conversion)
         B = graphs.ptr.size - 1 if isinstance(graphs, DisjointUnion) else len(graphs)
         if B == 0:
             return np.empty((0, len(self.classes)), self.settings.dtype)
         union = self._union(graphs, conversion)
         d = self.params.W_A0.shape[0]
         if union.X.shape[1] != d:
-            raise UsageError(f"graphs: expected {d} features a node, as in training, got {union.X.shape[1]}")
+            raise UsageError(f"graphs: expected {counted(d, 'feature')} a node, as in training, got {union.X.shape[1]}")
+        empty = int(np.count_nonzero(np.diff(union.ptr) == 0))
+        if empty:
+            their = "its" if empty == 1 else "their"
+            text = f"{empty} of {counted(B, 'graph')} {have(empty)} no node: {their} scores say nothing"
+            warnings.warn(text, Notice, stacklevel=2)
         return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -110,6 +138,7 @@ class PiNet:
             "settings": self.settings.to_json(),
             "classes": list(self.classes),
             "encoder": self.encoder.to_json(),
+            "reading": self.reading.to_json(),
         }
         save_described(path, "model", {"params": self.params}, description)
 
@@ -130,10 +159,12 @@ class PiNet:
                 settings,
                 tuple(description["classes"]),
                 FeatureEncoder.from_json(description["encoder"]),
+                Reading.from_json(description["reading"]),
             )
             d, C = model.params.W_A0.shape[0], model.params.W_D.shape[1]
             if (model.encoder.num_features, len(model.classes)) != (d, C):
-                raise ValueError(f"the weights are for {d} features and {C} classes, the description for others")
+                weights = f"{counted(d, 'feature')} and {counted(C, 'class', 'classes')}"
+                raise DataError(f"{path}: the weights are for {weights}, the description for others")
             return model
 
         return load_described(Path(path), "model", build)
@@ -149,5 +180,39 @@ class PiNet:
             return union._replace(X=self.encoder.encode(graphs.node_labels, graphs.attributes, deg))
         if all(isinstance(graph, Graph) for graph in graphs):
             return disjoint_union(graphs)
-        label = "label" if KINDS[self.encoder.kind][0] else None
-        return networkx_union(graphs, **{"node_label": label, **conversion, "encoder": self.encoder})
+        members = as_members(graphs)
+        default = conversion.get("default")
+        return networkx_union(members, **self._reading(conversion)._asdict(), default=default, encoder=self.encoder)
+
+    def _reading(self, conversion: Mapping[str, Any]) -> Reading:
+        """Return how networkx graphs are read with these options: no more than the features need."""
+        kind, vocabularies, width = self.encoder
+        unused = [name for name, used in zip(("node_label", "node_attributes"), KINDS[kind], strict=True) if not used]
+        options = {**self.reading._asdict(), **dict.fromkeys(unused, ()), **conversion}
+        options.pop("default", None)
+        reading = as_reading(**options)
+        for name in unused:
+            if names := getattr(reading, name):
+                raise UsageError(f"{name}: expected none, since the model's features are {kind}, got {listed(names)}")
+        labels = reading.node_label
+        if "node_label" not in unused and len(labels) != len(vocabularies):
+            expected = counted(len(vocabularies), "name")
+            raise UsageError(f"node_label: expected {expected}, as in training, got {listed(labels) or 'none'}")
+        if "node_attributes" not in unused and not reading.node_attributes:
+            expected = counted(width, "number")
+            raise UsageError(f"node_attributes: expected names of node data with the model's {expected}, got none")
+        return reading
+
+
+def _check_options(graphs: Any, conversion: Mapping[str, Any]) -> None:
+    """Refuse options that do not exist, and those of networkx graphs with graphs that are read already."""
+    unknown = [name for name in conversion if name not in _OPTIONS]
+    if unknown:
+        raise UsageError(
+            f"{unknown[0]}: PiNet.predict, probabilities and logits have no such option; "
+            f"for networkx graphs they have {', '.join(_OPTIONS)}"
+        )
+    known = isinstance(graphs, Dataset | DisjointUnion)
+    if conversion and (known or any(isinstance(graph, Graph) for graph in graphs)):
+        given = f"a {type(graphs).__name__}" if known else "graphs that are converted already"
+        raise UsageError(f"{', '.join(conversion)}: expected only with networkx graphs, got {given}")

@@ -17,6 +17,7 @@ from minipinet.datasets.encoder import FeatureEncoder
 from minipinet.errors import UsageError
 from minipinet.predictor import PiNet
 from minipinet.quotient import Quotient, refine
+from minipinet.reading import Reading
 from minipinet.rundir import CHECKPOINT, MODEL, open_run, write_log, write_results
 from minipinet.settings import Settings
 from minipinet.splits import check_classes, hold_out
@@ -33,6 +34,7 @@ class Part(NamedTuple):
     y: Array
     classes: tuple[Any, ...]
     encoder: FeatureEncoder
+    reading: Reading
     settings: Settings
     train_index: Array
     validation_index: Array | None
@@ -45,6 +47,9 @@ class Trained(NamedTuple):
     model: PiNet
     state: TrainState
     epoch: int  #: the epoch whose weights the model has
+
+    def __repr__(self) -> str:
+        return f"Trained({self.model!r}, weights of epoch {self.epoch} of {self.state.epoch})"
 
 
 def train_pinet(
@@ -107,6 +112,7 @@ def make_part(dataset: Dataset, quotient: Quotient, settings: Settings, split: d
         dataset.y,
         dataset.classes,
         dataset.encoder,
+        dataset.reading,
         settings,
         split["train"],
         split.get("validation"),
@@ -131,6 +137,7 @@ def describe_data(dataset: Dataset) -> dict[str, Any]:
         "classes": dataset.classes,
         "digest": dataset.digest,
         "encoder": dataset.encoder.to_json(),
+        "reading": dataset.reading.to_json(),
     }
 
 
@@ -198,7 +205,7 @@ def _fit(part: Part, state: TrainState | None, on_epoch: OnEpoch | None) -> Trai
 
 def _trained(part: Part, state: TrainState) -> Trained:
     params, epoch = chosen_params(state)
-    return Trained(PiNet(params, part.settings, part.classes, part.encoder), state, epoch)
+    return Trained(PiNet(params, part.settings, part.classes, part.encoder, part.reading), state, epoch)
 
 
 def _state_in(path: Path, part: Part) -> TrainState | None:

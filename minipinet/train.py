@@ -53,6 +53,10 @@ class TrainState(NamedTuple):
     history: tuple[EpochRecord, ...]
     best: Best | None  #: None unless settings.patience is set
 
+    def __repr__(self) -> str:
+        last = f": loss {self.history[-1].loss:.4f}, accuracy {self.history[-1].accuracy:.3f}" if self.history else ""
+        return f"TrainState(epoch {self.epoch}{last})"
+
 
 class _Validation(NamedTuple):
     """The held-out graphs, and their batches: made once, scored after each epoch."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from minipinet._words import counted
 from minipinet.adjacency import index_dtype
 from minipinet.errors import DataError, UsageError
 from minipinet.graphs import Graph
@@ -69,7 +70,8 @@ def disjoint_union(graphs: Sequence[Graph]) -> DisjointUnion:
         if not isinstance(graph, Graph):
             raise UsageError(f"graphs: expected a sequence of Graph, got {type(graph).__name__} at place {g}")
         if graph.d != graphs[0].d:
-            raise DataError(f"graph {g} has {graph.d} features a node, graph 0 has {graphs[0].d}: they must agree")
+            width = counted(graph.d, "feature")
+            raise DataError(f"graph {g} has {width} a node, graph 0 has {graphs[0].d}: they must agree")
     ptr = _offsets(np.array([graph.N for graph in graphs]))
     nnz = np.array([graph.A.nnz for graph in graphs])
     A = _csr(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +66,15 @@ def test_case_121_a_saved_model_labels_new_graphs_in_a_new_process(run_dir: Path
     write_graphs("new.json", *new)
     status, out, err = finish(start("predict", run_dir, "new.json", "--json", cwd=tmp_path))
     assert status == 0
-    assert err == "note: 1 nodes have node labels unknown to the encoder (99): their one-hot block is zero\n"
+    assert err == (
+        "note: 1 node has an unknown node label: 99 (known: 0, 1, 2, 3, 4, 5, 6); its features leave it out\n"
+        "note: 1 of 3 graphs has no node: its scores say nothing\n"
+    )
     document = json.loads(out)
     assert document["classes"] == [-1, 1]
     assert set(document["labels"]) <= {-1, 1}
     model = PiNet.load(run_dir / "model.safetensors")
-    with pytest.warns(UserWarning, match="99"):
+    with warnings.catch_warnings(action="ignore"):
         probabilities = model.probabilities(new)
     np.testing.assert_array_equal(document["probabilities"], probabilities.astype(float))
 
@@ -143,8 +147,25 @@ def test_a_tu_set_needs_no_graph_labels_to_be_labelled(capsys: Capture, run_dir:
     [
         ("[]", [], 1, "new.json: expected at least one graph"),
         ("{", [], 1, "new.json, line 1: not JSON"),
-        ('{"nodes": [{"id": 0}], "edges": []}', [], 1, "graph 0: node 0 has no attribute 'label'"),
-        ('{"nodes": [{"id": 0, "label": 1}], "edges": []}', ["--node-label", "x"], 1, "no attribute 'x'"),
+        (
+            '{"nodes": [{"id": 0}], "edges": []}',
+            [],
+            1,
+            "new.json, graph 0: node 0 has no attribute 'label'; --node-label",
+        ),
+        (
+            '{"nodes": [{"id": 0, "label": []}], "edges": []}',
+            [],
+            1,
+            "new.json, graph 0: node 0: expected 'label' to be",
+        ),
+        ('{"nodes": [{"id": 0}], "edges": []}', ["--node-label", "a,b"], 2, "new.json: node_label: expected 1 name"),
+        (
+            '{"nodes": [{"id": 0, "label": 1}], "edges": []}',
+            ["--node-label", "x"],
+            1,
+            "no attribute 'x', only 'label'; --node-label",
+        ),
         ('{"nodes": [{"id": 0}, {"id": 0}], "edges": []}', [], 1, "node 1 has id 0"),
         (None, [], 2, "new.json: cannot be read"),
     ],
@@ -157,6 +178,7 @@ def test_graphs_that_cannot_be_labelled(
     outcome = call(capsys, "predict", run_dir, "new.json", *words)
     assert outcome[:2] == (status, "")
     assert reason in outcome.err
+    assert "default=" not in outcome.err
 
 
 def test_keys_of_node_link_graphs_mean_nothing_for_a_tu_set(capsys: Capture, run_dir: Path) -> None:

@@ -87,7 +87,9 @@ def test_any_hashable_is_a_node_id(ids: list[Any]) -> None:
 
 def test_case_027_missing_attribute_is_placed() -> None:
     whole, holed = molecule(label=["C", "C", "O"]), molecule(label=["C", None, "O"])
-    with pytest.raises(DataError, match=r"^graph 1: node 'b' has no attribute 'label' \(default= stands in"):
+    with pytest.raises(
+        DataError, match=r"^graph 1: node 'b' has no attribute 'label' \(default= stands in where it is missing\)$"
+    ):
         networkx_parts([whole, holed], node_label="label")
     parts = networkx_parts([whole, holed], node_label="label", default="N")
     assert parts.labels[:, 0].tolist() == ["C", "C", "O", "C", "N", "O"]
@@ -103,8 +105,10 @@ def test_case_027_default_for_each_attribute() -> None:
 
 
 def test_case_027_attribute_that_no_node_has() -> None:
-    with pytest.raises(DataError, match=r"^graph 0: node 0 has no attribute 'lable'"):
+    with pytest.raises(DataError, match=r"^graph 0: node 0 has no attribute 'lable' \(default="):
         networkx_parts([nx.path_graph(3)], node_label="lable")
+    with pytest.raises(DataError, match=r"^graph 0: node 'a' has no attribute 'lable', only 'label', 'x' \(default="):
+        networkx_parts([molecule(label="CCO", x=[1, 2, 3])], node_label="lable")
 
 
 def test_attributes_stand_side_by_side() -> None:
@@ -118,7 +122,7 @@ def test_attributes_stand_side_by_side() -> None:
     ("values", "message"),
     [
         ([1, "2", 3], "node 'b': 'x': expected real numbers, got dtype <U1"),
-        ([1, 2, [1, 2]], "node 'c': expected 1 numbers in 'x', got 2"),
+        ([1, 2, [1, 2]], "node 'c': expected 1 number in 'x', got 2"),
         ([[1, 2], [1, [2]], 3], "node 'b': 'x': expected an array of real numbers"),
         ([1j, 2, 3], "node 'a': 'x': expected real numbers, got dtype complex128"),
         ([1, np.nan, 3], "node 'b': expected 'x' to be finite numbers, at least one, got nan"),
@@ -206,7 +210,7 @@ def test_features_left_out_are_ones() -> None:
 
 def test_case_028_parallel_edges_and_loops_by_every_path(tmp_path: Path) -> None:
     G = nx.MultiGraph([(0, 1), (0, 1), (2, 2)])
-    with pytest.warns(Notice, match=r"^1 parallel edges counted once"):
+    with pytest.warns(Notice, match=r"^1 parallel edge counted once"):
         graph = from_networkx(G)
     np.testing.assert_array_equal(graph.A.toarray(), [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
     np.testing.assert_array_equal(graph.deg, [1, 1, 1])
@@ -241,7 +245,30 @@ def test_weights_are_not_read_unless_named() -> None:
     G = nx.Graph()
     G.add_edge(0, 1, weight=-3.0)
     G.add_edge(1, 2, weight=0.0)
-    np.testing.assert_array_equal(from_networkx(G).deg, [1, 2, 1])
+    with pytest.warns(Notice, match=r"^2 edges with a weight other than 1 taken as 1 \(weight='weight' keeps it\)$"):
+        np.testing.assert_array_equal(from_networkx(G).deg, [1, 2, 1])
+
+
+@pytest.mark.parametrize(
+    "data", [{"weight": 1}, {"weight": 1.0}, {"weight": "heavy"}, {"weight": None}, {"w": 2.0}, {}]
+)
+def test_edges_without_a_weight_of_their_own_need_no_notice(data: dict[str, Any]) -> None:
+    with warnings.catch_warnings(action="error"):
+        np.testing.assert_array_equal(from_networkx(nx.Graph([(0, 1, data)])).deg, [1, 1])
+
+
+def test_node_data_that_is_not_used_is_named() -> None:
+    with pytest.warns(
+        Notice, match=r"^the nodes carry data that is not used: 'label', 'x'; .*node_attributes="
+    ) as notices:
+        graph = from_networkx(molecule(label="CCO", x=[None, 2, None]))
+    assert (len(notices), notices[0].filename) == (1, __file__)
+    np.testing.assert_array_equal(graph.X, [[1], [1], [1]])
+    with pytest.warns(Notice, match="that is not used: 'x';"):
+        networkx_union([nx.path_graph(2), molecule(x=[1, 2, 3])])
+    with warnings.catch_warnings(action="error"):
+        from_networkx(molecule(label="CCO", x=[1, 2, 3]), node_attributes="x")
+        from_networkx(molecule(label="CCO"), encoder=FeatureEncoder("constant"))
 
 
 def test_missing_weight() -> None:
@@ -263,7 +290,7 @@ def test_case_036_edge_weights_outside_the_domain(value: Any) -> None:
 
 def test_case_029_an_arc_is_mirrored_unless_kept() -> None:
     G = nx.DiGraph([("u", "v")])
-    with pytest.warns(Notice, match=r"^1 arcs joined both ways \(directed=True keeps their direction\)"):
+    with pytest.warns(Notice, match=r"^1 arc joined both ways \(directed=True keeps the direction\)"):
         mirrored = from_networkx(G)
     np.testing.assert_array_equal(mirrored.A.toarray(), [[0, 1], [1, 0]])
     kept = from_networkx(G, directed=True)
@@ -327,8 +354,8 @@ def test_the_callers_graph_is_left_alone() -> None:
 def test_notices_are_counted_over_all_graphs() -> None:
     graphs = [nx.DiGraph([(0, 1), (1, 2)]), nx.path_graph(2), nx.DiGraph([(5, 6)]), nx.MultiGraph([(0, 1), (1, 0)])]
     assert networkx_parts(graphs).notices == (
-        "1 parallel edges counted once (weight= adds up their weights)",
-        "3 arcs joined both ways (directed=True keeps their direction)",
+        "1 parallel edge counted once (weight= adds weights up)",
+        "3 arcs joined both ways (directed=True keeps the direction)",
     )
 
 

@@ -32,7 +32,7 @@ FIVE: dict[str, str | bytes | None] = {
 
 @pytest.fixture
 def five(tmp_path: Path) -> Dataset:
-    with pytest.warns(Notice, match="1 of 5 graphs have no node"):
+    with pytest.warns(Notice, match="1 of 5 graphs has no node"):
         return load_dataset(write_folder(tmp_path / "five", FIVE))
 
 
@@ -81,7 +81,9 @@ def test_case_119_subsets(five: Dataset, index: Any, nodes: list[int], labels: l
     # What belongs to the whole set stays.
     assert (part.classes, part.encoder, part.name, part.notices) == (five.classes, five.encoder, "TOY", five.notices)
     assert (part.num_classes, part.num_features) == (3, 8)
-    assert repr(part).startswith(f"Dataset(TOY: {len(labels)} graphs, 3 classes (5: {labels.count(5)}, 7: ")
+    assert repr(part).startswith(
+        f"Dataset(TOY: {len(labels)} graph{'s' * (len(labels) != 1)}, 3 classes (5: {labels.count(5)}, 7: "
+    )
 
 
 def test_case_119_a_subset_of_a_subset(five: Dataset) -> None:
@@ -123,7 +125,7 @@ def test_case_082_label_only_in_the_test_part(tmp_path: Path) -> None:
     plain: dict[str, str | bytes | None] = {"node_labels": "0\n1\n0\n1\n0\n"}
     odd: dict[str, str | bytes | None] = {"node_labels": "0\n1\n0\n99\n0\n"}
     without = refit_encoder(load_dataset(write_folder(tmp_path / "a", plain)), [0])
-    with pytest.warns(Notice, match=r"1 nodes have node labels unknown to the encoder \(99\)"):
+    with pytest.warns(Notice, match=r"1 node has an unknown node label: 99 \(known: 0, 1\)"):
         with_99 = refit_encoder(load_dataset(write_folder(tmp_path / "b", odd)), [0])
     assert np.array_equal(with_99[:1].graphs.X, without[:1].graphs.X)
     assert with_99.encoder == without.encoder
@@ -133,7 +135,7 @@ def test_case_082_label_only_in_the_test_part(tmp_path: Path) -> None:
 
 def test_case_082_one_set_encoded_as_another(tmp_path: Path) -> None:
     train = load_dataset(write_folder(tmp_path / "a"))
-    with pytest.warns(Notice, match=r"3 nodes have node labels unknown to the encoder \(7, 8\)"):
+    with pytest.warns(Notice, match=r"3 nodes have an unknown node label: 7, 8 \(known: 0, 1, 2\)"):
         test = load_dataset(
             write_folder(tmp_path / "b", {"node_labels": "7\n7\n2\n8\n0\n"}), encoder=train.encoder, features="degree"
         )

@@ -81,7 +81,8 @@ def test_case_028_the_same_set_through_files_and_networkx() -> None:
 )
 def test_features_are_what_is_named(options: dict[str, Any], kind: str, first: list[float]) -> None:
     G = chain("HOH", charge=[0.5, 1, 0.5], place=[(1, 2), (3, 4), (5, 6)])
-    data = dataset_from_networkx([G], [0], **options)
+    with warnings.catch_warnings(action="ignore" if not options else "error"):
+        data = dataset_from_networkx([G], [0], **options)
     assert data.encoder.kind == kind
     assert data.graphs.X[0].tolist() == first
     assert (data.attributes is None) == ("node_attributes" not in options)
@@ -103,13 +104,29 @@ def test_features_that_nothing_is_named_for(features: str, message: str) -> None
 def test_case_121_a_model_trained_on_them_labels_more_of_them() -> None:
     data = dataset_from_networkx([WATER, METHANE, WATER, METHANE], ["wet", "dry"] * 2, node_label="atom")
     model = train_pinet(data, TINY).model
-    assert set(model.predict([WATER, EMPTY], node_label="atom")) <= {"wet", "dry"}
-    assert same_bits(model.logits([WATER, METHANE], node_label="atom"), model.logits(data[:2]))
-    with pytest.warns(Notice, match=r"1 nodes have node labels unknown to the encoder \('Xe'\)") as notices:
-        logits = model.logits([chain(["H", "Xe", "H"])], node_label="atom")
+    with pytest.warns(Notice, match="^1 of 2 graphs has no node: its scores say nothing$"):
+        assert set(model.predict([WATER, EMPTY])) <= {"wet", "dry"}
+    assert same_bits(model.logits([WATER, METHANE]), model.logits(data[:2]))
+    with pytest.warns(Notice, match=r"1 node has an unknown node label: 'Xe' \(known: 'C', 'H', 'O'\)") as notices:
+        logits = model.logits([chain(["H", "Xe", "H"])])
     assert len(notices) == 1
     X = [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
     assert same_bits(logits, model.logits([as_graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], X)]))
+
+
+def test_node_data_that_is_not_used_is_named_with_what_uses_it() -> None:
+    graphs = [chain("HOH", charge=[0, 1, 0]), nx.path_graph(2), chain("H")]
+    with pytest.warns(Notice) as notices:
+        data = dataset_from_networkx(graphs, [0, 1, 1])
+    assert tuple(str(notice.message) for notice in notices) == data.notices
+    assert data.notices == (
+        "the nodes carry data that is not used: 'atom', 'charge'; every node has the one feature 1 (name types, such "
+        "as an atom's, in node_label= and numbers in node_attributes=; or say features='constant')",
+    )
+    with warnings.catch_warnings(action="error"):  # what was asked for needs no notice
+        assert dataset_from_networkx(graphs, [0, 1, 1], features="constant").notices == ()
+        assert dataset_from_networkx(graphs, [0, 1, 1], features="degree").notices == ()
+        assert dataset_from_networkx([nx.path_graph(2)], [0]).notices == ()
 
 
 def test_notices_come_once_for_the_whole_set() -> None:
@@ -167,14 +184,14 @@ def test_a_column_of_strings_beside_one_of_numbers() -> None:
     assert data.graphs.X[1].tolist() == [0, 1, 1, 0, 0]
     assert FeatureEncoder.from_json(json.loads(json.dumps(data.encoder.to_json()))) == data.encoder
     assert data[[1]].graphs.X.tolist() == [[0, 1, 0, 1, 0], [1, 0, 0, 0, 1]]
-    with pytest.warns(Notice, match=r"1 nodes .*\(-1\)"):
+    with pytest.warns(Notice, match=r"1 node has an unknown node label \(column 2\): -1 "):
         assert refit_encoder(data, [0]).encoder.vocabularies == (("H", "O"), (-2, 1))
     model = train_pinet(data, TINY).model
     with warnings.catch_warnings(action="error"):
-        logits = model.logits(graphs, node_label=["atom", "charge"])
+        logits = model.logits(graphs)
     assert same_bits(logits, model.logits(data))
-    with pytest.warns(Notice, match=r"1 nodes .*\(5\)"):
-        model.predict([chain("O", charge=[5])], node_label=["atom", "charge"])
+    with pytest.warns(Notice, match=r"no node has a known node label \(column 2\): got 5 "):
+        model.predict([chain("O", charge=[5])])
 
 
 def test_the_digest_tells_labels_of_different_kinds_apart() -> None:

@@ -15,6 +15,7 @@ from minipinet.datasets import FeatureEncoder, fit_encoder
 from minipinet.errors import DataError, Notice, UsageError
 
 LABELS = [[3, "x"], [1, "y"], [3, "x"]]
+NONE = "no node has a known node label: got "
 
 
 @pytest.mark.parametrize(
@@ -77,22 +78,47 @@ def test_json_that_is_no_encoder(record: Any) -> None:
 @pytest.mark.parametrize(
     ("vocabulary", "labels", "X", "named"),
     [
-        ((1, 3), [1, 2, 3], [[1, 0], [0, 0], [0, 1]], "1 nodes .*(2)"),
-        (("C", "O"), ["Xx", "C", "O"], [[0, 0], [1, 0], [0, 1]], "1 nodes .*('Xx')"),
-        ((1, 3), [9, 9, 0], [[0, 0], [0, 0], [0, 0]], "3 nodes .*(0, 9)"),
-        ((1, 3), ["1", "3", "1"], [[0, 0], [0, 0], [0, 0]], "3 nodes .*('1', '3')"),
-        (("1", "3"), [1, 3, 1], [[0, 0], [0, 0], [0, 0]], "3 nodes .*(1, 3)"),
-        ((), [1, 1, 1], [[], [], []], "3 nodes .*(1)"),
-        ((5,), list(range(10, 20)), [[0]] * 10, r"10 nodes .*(10, 11, 12, 13, 14, ...)"),
-        ((0.5, 1), [1, 0.5, 0.25], [[0, 1], [1, 0], [0, 0]], "1 nodes .*(0.25)"),
+        ((1, 3), [1, 2, 3], [[1, 0], [0, 0], [0, 1]], "1 node has an unknown node label: 2 (known: 1, 3); its "),
+        (("C", "O"), ["Xx", "C", "O"], [[0, 0], [1, 0], [0, 1]], "1 node has .*: 'Xx' (known: 'C', 'O'); its "),
+        ((1, 3), [9, 9, 0, 3], [[0, 0], [0, 0], [0, 0], [0, 1]], "3 nodes have .*: 0, 9 (known: 1, 3); their "),
+        (
+            (1, 3),
+            ["1", "3", "1"],
+            [[0, 0], [0, 0], [0, 0]],
+            NONE + "'1', '3' (known: 1, 3; 1 is a number, but '1' is text);",
+        ),
+        (
+            ("1", "3"),
+            [1, 3, 1],
+            [[0, 0], [0, 0], [0, 0]],
+            NONE + "1, 3 (known: '1', '3'; '1' is text, but 1 is a number);",
+        ),
+        ((), [1, 1, 1], [[], [], []], NONE + "1 (known: none);"),
+        ((0.5, 1), ["x", "1"], [[0, 0]] * 2, NONE + "'1', 'x' (known: 0.5, 1; 1 is a number, but '1' is text);"),
+        (("0",), [0, 0.5], [[0]] * 2, NONE + "0.0, 0.5 (known: '0'; '0' is text, but 0.0 is a number);"),
+        ((5,), list(range(10, 20)), [[0]] * 10, NONE + "10, 11, 12, 13, 14, 15, 16, 17, 18, 19 (known: 5);"),
+        ((5,), list(range(10, 21)), [[0]] * 11, NONE + "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, ... (known: 5);"),
+        (tuple(range(11)), [99], [[0] * 11], NONE + "99 (known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...);"),
+        ((0.5, 1), [1, 0.5, 0.25], [[0, 1], [1, 0], [0, 0]], "1 node has .*: 0.25 (known: 0.5, 1);"),
     ],
 )
 def test_case_121_values_not_seen_before(vocabulary: Any, labels: Any, X: Any, named: str) -> None:
     encoder = FeatureEncoder("labels", (vocabulary,))
-    with pytest.warns(Notice, match=named.replace("(", r"\(").replace(")", r"\)")) as notices:
+    with pytest.warns(Notice, match="^" + named.replace("(", r"\(").replace(")", r"\)")) as notices:
         encoded = encoder.encode(labels, None, np.zeros(len(labels)))
     assert encoded.tolist() == X
     assert len(notices) == 1
+
+
+def test_where_no_node_is_known_the_note_says_what_the_scores_are_worth() -> None:
+    encoder = fit_encoder("labels", ["C", "O"], None, [0, 0])
+    with pytest.warns(Notice, match="; the features, and so the scores, say nothing about it$"):
+        encoder.encode(["N", "N"], None, [0, 0])
+    with pytest.warns(Notice, match="; their features leave it out$"):
+        encoder.encode(["N", "N", "C"], None, [0, 0, 0])
+    text = encoder.encode_quietly(["N", "C"], None, [0, 0])[1][0]
+    assert "encoder" not in text
+    assert "one-hot" not in text
 
 
 def test_columns_of_different_kinds() -> None:
@@ -100,12 +126,12 @@ def test_columns_of_different_kinds() -> None:
     assert encoder.vocabularies == ((1, 3), ("x", "y"))
     assert FeatureEncoder.from_json(json.loads(json.dumps(encoder.to_json()))) == encoder
     assert encoder.encode(LABELS, None, [0] * 3).tolist() == [[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0]]
-    with pytest.warns(Notice, match=r"1 nodes .*\('3'\)"):  # the string is not the number
+    with pytest.warns(Notice, match=r"no node has a known node label \(column 1\): got '3'"):  # text is no number
         assert encoder.encode([["3", "x"]], None, [0]).tolist() == [[0, 0, 1, 0]]
 
 
 def test_degrees_not_seen_before() -> None:
-    with pytest.warns(Notice, match=r"1 nodes have degrees unknown to the encoder \(7\): their one-hot block is zero"):
+    with pytest.warns(Notice, match=r"^1 node has an unknown degree: 7 \(known: 1, 2\); its features leave it out$"):
         assert FeatureEncoder("degree", ((1, 2),)).encode(None, None, [2, 7]).tolist() == [[0, 1], [0, 0]]
 
 
@@ -136,7 +162,7 @@ def test_a_vocabulary_in_any_order() -> None:
         (("labels", 3, None, [0]), r"node_labels: expected shape \(1, k\), got \(\)"),
         (("labels", [1, None], None, [0, 0]), "node_labels: .*got NoneType, int"),
         (("labels", [1, np.nan], None, [0, 0]), "node_labels: expected finite numbers or strings, got nan"),
-        (("attributes", None, [1, 2, 3], [0]), "X: expected 1 rows"),
+        (("attributes", None, [1, 2, 3], [0]), "X: expected 1 row,"),
         (("attributes", None, ["a"], [0]), "X: expected real numbers"),
         (("one-hot", None, None, [0]), "features: expected one of 'labels'"),
         ((["labels"], None, None, [0]), "features: expected one of 'labels'"),

@@ -129,7 +129,7 @@ def test_case_030_stored_zero_is_no_edge(form: str) -> None:
 
 def test_case_030_one_direction_a_stored_zero() -> None:
     A = sp.csr_array(([0.0, 1.0], [1, 0], [0, 1, 2]), shape=(2, 2))
-    with pytest.warns(Notice, match=r"^A: 1 entries added or raised to make it symmetric"):
+    with pytest.warns(Notice, match=r"^A: 1 entry added or raised to make it symmetric"):
         mirrored = as_graph(A)
     np.testing.assert_array_equal(mirrored.A.toarray(), [[0, 1], [1, 0]])
     np.testing.assert_array_equal(as_graph(A, directed=True).deg, [0, 1])

@@ -20,6 +20,7 @@ from minipinet.errors import DataError, Notice, UsageError
 from minipinet.graphs import as_graph
 from minipinet.predictor import PiNet
 from minipinet.quotient import refine
+from minipinet.reading import Reading
 from minipinet.readout import softmax_cross_entropy_forward
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
@@ -163,8 +164,6 @@ def test_networkx_options_are_passed_on(mutag_model: PiNet) -> None:
     assert same_bits(mutag_model.logits([renamed], node_label="atom"), mutag_model.logits([G]))
     with pytest.raises(DataError, match="label"):
         mutag_model.predict([renamed])
-    with pytest.raises(TypeError, match="colour"):
-        mutag_model.predict([renamed], colour="atom")
 
 
 def test_a_model_on_attributes_takes_them_from_networkx() -> None:
@@ -204,7 +203,8 @@ def test_strange_graphs_are_ordinary(model: PiNet) -> None:
     rng = np.random.default_rng(0)
     usual = random_graph(rng, 0.5, 6)
     lone, empty = as_graph([[0]], [[1.0, 0.0]]), as_graph(np.zeros((0, 0)), np.zeros((0, 2)))
-    logits = model.logits([empty, usual, lone, empty])
+    with pytest.warns(Notice, match="^2 of 4 graphs have no node: their scores say nothing$"):
+        logits = model.logits([empty, usual, lone, empty])
     assert np.isfinite(logits).all()
     assert logits[0].tolist() == logits[3].tolist() == [0.0, 0.0]
     assert same_bits(logits[1], model.logits([usual])[0])
@@ -239,6 +239,7 @@ def test_save_and_load_give_the_same_model(labels: list[Any], settings: Settings
     loaded = PiNet.load(tmp_path / "m")
     assert same_bits(loaded.params, model.params)
     assert (loaded.settings, loaded.classes, loaded.encoder) == (model.settings, model.classes, model.encoder)
+    assert loaded.reading == model.reading == Reading()
     assert [type(value) for value in loaded.classes] == [type(value) for value in model.classes]
     assert loaded.predict(data).tolist() == model.predict(data).tolist()
     assert set(loaded.predict(data).tolist()) <= set(labels)
@@ -274,6 +275,27 @@ def test_the_description_is_json(model: PiNet, tmp_path: Path) -> None:
         description = json.loads(file.metadata()["minipinet model"].partition(" ")[2])
     assert description["classes"] == ["dense", "sparse"]
     assert Settings.from_json(description["settings"]) == SMALL
+
+
+@pytest.mark.parametrize(
+    ("pq", "shown"),
+    [
+        ("learned", "p and q learned"),
+        ((1, 0), "(p, q) = (1.0, 0.0)"),
+        ([(1, 0), (0, 0), (1, 0), (1, 0)], "(p, q) = (1.0, 0.0), (0.0, 0.0), (1.0, 0.0), (1.0, 0.0)"),
+    ],
+)
+def test_a_model_is_shown_on_one_line(pq: Any, shown: str) -> None:
+    trained = train_pinet(DATA, replace(SMALL, epochs=1, pq=pq))
+    line = f"PiNet(2 classes ('dense', 'sparse'), 2 features from attributes, widths 6 and 4, {shown})"
+    assert repr(trained.model) == str(trained.model) == line
+    assert repr(trained) == str(trained) == f"Trained({line}, weights of epoch 1 of 1)"
+    loss, accuracy = trained.state.history[0][1:3]
+    assert repr(trained.state) == f"TrainState(epoch 1: loss {loss:.4f}, accuracy {accuracy:.3f})"
+    few = replace(trained.model, classes=("a",), encoder=FeatureEncoder("constant"))
+    assert repr(few).startswith("PiNet(1 class ('a'), 1 feature from constant, ")
+    many = replace(trained.model, classes=tuple(range(12)))
+    assert repr(many).startswith("PiNet(12 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...), ")
 
 
 def test_early_stopping_gives_the_best_epochs_weights() -> None:

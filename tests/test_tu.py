@@ -65,7 +65,7 @@ def test_case_001_labels_and_attributes_apart(
     dataset = toy({"node_attributes": "0.5\n1.5\n-2\n3e0\n4\n"}, features=features)
     assert dataset.num_features == width
     assert dataset.graphs.X[0].tolist() == first
-    assert f"{width} features from {features}" in repr(dataset)
+    assert f"{width} feature{'s' * (width > 1)} from {features}" in repr(dataset)
 
 
 def test_case_001_labels_are_the_default(toy: Callable[..., Dataset]) -> None:
@@ -216,11 +216,11 @@ def test_case_011_lengths_that_do_not_agree(toy: Callable[..., Dataset], role: s
 
 
 def test_case_011_a_label_without_nodes_is_an_empty_graph(toy: Callable[..., Dataset]) -> None:
-    with pytest.warns(Notice, match="1 of 3 graphs have no node"):
+    with pytest.warns(Notice, match="1 of 3 graphs has no node"):
         last = toy({"graph_labels": "1\n-1\n1\n"})
     assert last.graphs.ptr.tolist() == [0, 3, 5, 5]
     assert last[2].N == 0
-    with pytest.warns(Notice, match="1 of 3 graphs have no node"):
+    with pytest.warns(Notice, match="1 of 3 graphs has no node"):
         gap = toy({"graph_labels": "1\n-1\n1\n", "graph_indicator": "1\n1\n1\n3\n3\n"})
     assert gap.graphs.ptr.tolist() == [0, 3, 3, 5]
     with pytest.warns(Notice, match="2 of 2 graphs have no node"):
@@ -505,7 +505,7 @@ def test_case_020_a_loop_counts_once(toy: Callable[..., Dataset]) -> None:
 
 
 def test_case_021_edges_in_one_direction(toy: Callable[..., Dataset]) -> None:
-    with pytest.warns(Notice, match="2 entries of A were added or raised to make it symmetric"):
+    with pytest.warns(Notice, match="2 entries of A added or raised to make it symmetric"):
         one = toy({"A": "1, 2\n3, 2\n"})
     both = toy({"A": "1, 2\n2, 1\n2, 3\n3, 2\n"})
     assert same(one, both)

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     from minipinet.quotient import refine
 
     model = common.load_model(args.model)
-    dataset = load_dataset(args.data, data_dir=args.data_dir, encoder=model.encoder)
+    dataset = load_dataset(args.data, data_dir=args.data_dir, encoder=model.encoder, directed=model.reading.directed)
     y = _classes_in(dataset, model.classes)
     quotient = refine(dataset.graphs, model.settings.merge)
     scored = evaluate(model.params, model.settings.pairs, quotient, y, np.arange(len(dataset)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minipinet.cli import common
 from minipinet.cli.tables import number, table
-from minipinet.errors import UsageError
+from minipinet.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from minipinet.predictor import PiNet
@@ -17,8 +17,9 @@ Label graphs with a saved model; the answers are the class names of the data the
 
 DATA is a TU data set (a name, a folder or a zip; a file of graph labels need not be there, and what it says does not
 matter) or a file NAME.json with one networkx graph in node-link form, or a list of them, as networkx.node_link_data
-writes them. In a node-link graph each node carries its atom type under the key "label" (see --node-label) and its
-numbers under the keys that --node-attributes lists, as far as the model was trained on them.
+writes them. The keys of atom types, numbers and weights are those of the networkx graphs that the model was trained
+on; where there were none, the atom type is under "label" (see --node-label), --node-attributes lists the keys of the
+numbers, and edges have no weights.
 
 An atom type that the model never saw is no error: such a node's features are zero, so that it takes part through
 its edges alone, and a note on standard error names the type."""
@@ -32,9 +33,15 @@ def add_parser(commands: Any) -> None:
     common.add_model_argument(parser)
     parser.add_argument("data", metavar="DATA", help="a TU data set, or a .json file of node-link graphs")
     common.add_data_dir_option(parser)
-    parser.add_argument("--node-label", metavar="KEY", help='node-link graphs: key of the atom type (default "label")')
     parser.add_argument(
-        "--node-attributes", metavar="KEY,...", help="node-link graphs: keys of the numbers, joined in this order"
+        "--node-label",
+        metavar="KEY,...",
+        help='node-link graphs: key of the atom type (default: as in training, or "label"), or one a label column',
+    )
+    parser.add_argument(
+        "--node-attributes",
+        metavar="KEY,...",
+        help="node-link graphs: keys of the numbers, joined in this order (default: as in training)",
     )
     common.add_json_option(parser)
     parser.set_defaults(run=run)
@@ -62,19 +69,31 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
 
 
 def _probabilities(model: PiNet, args: argparse.Namespace) -> Any:
-    conversion = {}
-    if args.node_label is not None:
-        conversion["node_label"] = args.node_label
-    if args.node_attributes is not None:
-        conversion["node_attributes"] = args.node_attributes.split(",")
+    keys = {"node_label": args.node_label, "node_attributes": args.node_attributes}
+    conversion = {name: value.split(",") for name, value in keys.items() if value is not None}
     if args.data.endswith(".json"):
-        from minipinet.node_link import read_node_link
-
-        return model.probabilities(read_node_link(args.data), **conversion)
+        return _node_link_probabilities(model, args.data, conversion)
     if conversion:
         raise UsageError(
             "--node-label, --node-attributes: expected a file NAME.json with them, a TU set has its own keys"
         )
     from minipinet.datasets import load_graphs
 
-    return model.probabilities(load_graphs(args.data, model.encoder, data_dir=args.data_dir))
+    directed = model.reading.directed
+    return model.probabilities(load_graphs(args.data, model.encoder, data_dir=args.data_dir, directed=directed))
+
+
+def _node_link_probabilities(model: PiNet, path: str, conversion: dict[str, list[str]]) -> Any:
+    from minipinet._networkx import MissingAttributeError
+    from minipinet.node_link import read_node_link
+
+    graphs = read_node_link(path)
+    try:
+        return model.probabilities(graphs, **conversion)
+    except MissingAttributeError as error:
+        keys = "--node-label and --node-attributes name the keys of nodes, edges are read as in training"
+        raise DataError(f"{path}, {error.found}; {keys}") from error
+    except DataError as error:
+        raise DataError(f"{path}, {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{path}: {error} (see --node-label and --node-attributes)") from error

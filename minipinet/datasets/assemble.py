@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from minipinet._words import counted
 from minipinet.adjacency import build_adjacency
 from minipinet.datasets.dataset import Dataset, index_classes
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.tu import TUContent
+from minipinet.reading import Reading
 from minipinet.union import DisjointUnion
 
 
@@ -28,6 +30,7 @@ def assemble(
         notices=notices,
         node_labels=content.node_labels,
         attributes=content.attributes,
+        reading=Reading(directed=directed),
     )
 
 
@@ -43,10 +46,12 @@ def assemble_graphs(
     notices = list(content.notices)
     if repeats:
         outcome = "counted as weights" if keep_repeats else "dropped (keep_repeats=True counts them)"
-        notices.append(f"{name}: {repeats} of {len(arcs)} lines of the edge list repeat an earlier one: {outcome}")
+        repeat = "repeats" if repeats == 1 else "repeat"
+        notices.append(f"{name}: {repeats} of {len(arcs)} lines of the edge list {repeat} an earlier one: {outcome}")
     if one_way:
+        entries = counted(one_way, "entry", "entries")
         notices.append(
-            f"{name}: {one_way} entries of A were added or raised to make it symmetric, since the edge list is not "
+            f"{name}: {entries} of A added or raised to make it symmetric, since the edge list is not "
             "(directed=True leaves it as it is)"
         )
     deg = np.asarray(A.sum(axis=1))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._words import counted
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.values import as_values
 from minipinet.errors import UsageError
 from minipinet.graphs import Graph
+from minipinet.reading import Reading
 from minipinet.union import DisjointUnion, disjoint_union, graph_at, take_graphs
 
 
@@ -43,6 +45,8 @@ class Dataset:
         The node labels behind X; of dtype object where one column holds numbers and another strings.
     attributes : ndarray of shape (N, a), float64, or None
         The node attributes, whether X holds them or not.
+    reading : Reading
+        How the networkx graphs that it was made of were read, and how a model trained on it reads others.
 
     Examples
     --------
@@ -62,6 +66,7 @@ class Dataset:
     notices: tuple[str, ...] = ()
     node_labels: NDArray[Any] | None = None
     attributes: NDArray[np.float64] | None = None
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def num_classes(self) -> int:
@@ -133,8 +138,9 @@ class Dataset:
     def __repr__(self) -> str:
         counts = np.bincount(self.y, minlength=self.num_classes).tolist()
         classes = ", ".join(f"{value}: {count}" for value, count in zip(self.classes, counts, strict=True))
-        features = f"{self.num_features} features from {self.encoder.kind}"
-        return f"Dataset({self.name}: {len(self)} graphs, {self.num_classes} classes ({classes}), {features})"
+        features = f"{counted(self.num_features, 'feature')} from {self.encoder.kind}"
+        named = f"{counted(self.num_classes, 'class', 'classes')} ({classes})"
+        return f"Dataset({self.name}: {counted(len(self), 'graph')}, {named}, {features})"
 
 
 def dataset_from_graphs(graphs: Sequence[Graph], labels: Any, *, name: str = "graphs") -> Dataset:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._words import counted, have, listed
 from minipinet.adjacency import as_features
 from minipinet.datasets.values import as_array, as_values
 from minipinet.errors import DataError, Notice, UsageError
@@ -20,7 +21,6 @@ KINDS = {
     "constant": (False, False),
     "degree": (False, False),
 }
-_SHOWN = 5  # values named in a notice
 
 
 class FeatureEncoder(NamedTuple):
@@ -71,7 +71,8 @@ class FeatureEncoder(NamedTuple):
         Returns
         -------
         ndarray of shape (N, num_features), float64, C-contiguous
-            A value that is not in its vocabulary has zeros in its columns; one :class:`Notice` names such values.
+            A value that is not in its vocabulary has zeros in its columns; one :class:`Notice` names such values
+            and the vocabulary.
 
         Raises
         ------
@@ -95,19 +96,23 @@ class FeatureEncoder(NamedTuple):
             ("attributes", self.num_attributes, numbers.shape[1]),
         ):
             if expected != got:
-                raise UsageError(f"{name}: expected {expected} columns a node, as in the training data, got {got}")
+                raise UsageError(
+                    f"{name}: expected {counted(expected, 'column')} a node, as in the training data, got {got}"
+                )
         if self.kind == "constant":
             return np.ones((deg.size, 1)), ()
         X = np.zeros((deg.size, self.num_features))
         X[:, self.num_features - self.num_attributes :] = numbers
         notices = []
         first = 0
-        for vocabulary, column in zip(self.vocabularies, columns, strict=True):
+        for k, (vocabulary, column) in enumerate(zip(self.vocabularies, columns, strict=True)):
             known, place = _look_up(as_values(vocabulary, "vocabularies"), column)
             X[np.flatnonzero(known), first + place[known]] = 1.0
             first += len(vocabulary)
             if not known.all():
-                notices.append(_name_unseen(self.kind, column[~known]))
+                which = f" (column {k + 1})" if len(columns) > 1 else ""
+                what = "degree" if self.kind == "degree" else f"node label{which}"
+                notices.append(_name_unseen(what, column, known, vocabulary))
         return X, tuple(notices)
 
     def to_json(self) -> dict[str, Any]:
@@ -198,8 +203,30 @@ def _look_up(vocabulary: NDArray[Any], column: NDArray[Any]) -> tuple[NDArray[np
     return vocabulary[place] == column, place
 
 
-def _name_unseen(kind: str, values: NDArray[Any]) -> str:
-    unseen = np.unique(values).tolist()
-    shown = ", ".join(map(repr, unseen[:_SHOWN])) + (", ..." if len(unseen) > _SHOWN else "")
-    what = "degrees" if kind == "degree" else "node labels"
-    return f"{values.size} nodes have {what} unknown to the encoder ({shown}): their one-hot block is zero"
+def _name_unseen(what: str, column: NDArray[Any], known: NDArray[np.bool_], vocabulary: tuple[Any, ...]) -> str:
+    """Say which values of a column are not in its vocabulary, and what follows."""
+    unseen = np.unique(column[~known]).tolist()
+    values = f"{listed(unseen)} (known: {listed(vocabulary) or 'none'}{_another_type(unseen, vocabulary)})"
+    if not known.any():
+        return f"no node has a known {what}: got {values}; the features, and so the scores, say nothing about it"
+    n = int(np.count_nonzero(~known))
+    their = "its" if n == 1 else "their"
+    return f"{counted(n, 'node')} {have(n)} an unknown {what}: {values}; {their} features leave it out"
+
+
+def _another_type(unseen: list[Any], vocabulary: tuple[Any, ...]) -> str:
+    """Return a hint where a value reads like one of the vocabulary, but one is text and the other a number."""
+    known = {_text(value): value for value in vocabulary}
+    for value in unseen:
+        twin = known.get(_text(value), value)
+        if isinstance(twin, str) != isinstance(value, str):
+            return f"; {twin!r} is {_type_of(twin)}, but {value!r} is {_type_of(value)}"
+    return ""
+
+
+def _text(value: Any) -> str:
+    return str(value).removesuffix(".0")  # a column with a half in it holds floats
+
+
+def _type_of(value: Any) -> str:
+    return "text" if isinstance(value, str) else "a number"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._networkx import networkx_parts
+from minipinet._words import listed
 from minipinet.datasets.dataset import Dataset, index_classes
 from minipinet.datasets.encoder import fit_encoder
 from minipinet.datasets.values import as_values
@@ -35,7 +36,7 @@ def dataset_from_networkx(
     default: Any = None,
     name: str = "networkx",
 ) -> Dataset:
-    """Make a data set of networkx graphs, whose encoder takes more of them later, as ``PiNet.predict`` does.
+    """Make a data set of networkx graphs; a model trained on it reads more of them in the same way.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def dataset_from_networkx(
         As for :func:`minipinet.conversions.from_networkx`, but node labels need no encoder: they make one.
     features : {"labels", "attributes", "both", "constant", "degree"}, optional
         What X holds; see :class:`~minipinet.datasets.encoder.FeatureEncoder`. Left out: the labels and attributes
-        that are named, or 1 where none are.
+        that are named, or 1 where none are, with a notice if the nodes carry any.
     name : str
         What to call it.
 
@@ -86,14 +87,21 @@ def dataset_from_networkx(
     y, classes = index_classes(labels, parts.ptr.size - 1)
     node_labels = _as_table(parts.labels) if parts.labels.shape[1] else None
     attributes = parts.attributes if parts.attributes.shape[1] else None
+    notices = parts.notices
     if features is None:
+        if parts.unused:
+            notices += (
+                f"the nodes carry data that is not used: {listed(parts.unused)}; every node has the one feature 1 "
+                "(name types, such as an atom's, in node_label= and numbers in node_attributes=; "
+                "or say features='constant')",
+            )
         features = _NAMED[node_labels is not None, attributes is not None]
     deg = parts.A.sum(axis=1)
     encoder = fit_encoder(features, node_labels, attributes, deg)
     union = DisjointUnion(parts.A, encoder.encode(node_labels, attributes, deg), parts.ptr)
-    for text in parts.notices:
+    for text in notices:
         warnings.warn(text, Notice, stacklevel=2)
-    return Dataset(name, union, y, classes, encoder, parts.notices, node_labels, attributes)
+    return Dataset(name, union, y, classes, encoder, notices, node_labels, attributes, parts.reading)
 
 
 def _as_table(labels: NDArray[np.object_]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._words import counted, have
 from minipinet.datasets.archive import TUFiles
 from minipinet.datasets.tables import count_lines, read_table
 from minipinet.errors import DataError
@@ -77,9 +78,9 @@ def parse_tu(files: TUFiles, *, labelled: bool = True) -> TUContent:
         if role not in contents:
             raise DataError(f"{files.path(role)}: no such file, and the TU format needs it")
     graph = read_table(contents["graph_indicator"], files.path("graph_indicator"), columns=1)[:, 0]
-    counted, values = "graph_indicator", None
+    counting, values = "graph_indicator", None
     if "graph_labels" in contents:
-        counted = "graph_labels"
+        counting = "graph_labels"
         values = read_table(contents["graph_labels"], files.path("graph_labels"), columns=1)[:, 0]
     B = _count_graphs(files, graph, values)
     arcs = read_table(contents["A"], files.path("A"), columns=2)
@@ -96,7 +97,7 @@ def parse_tu(files: TUFiles, *, labelled: bool = True) -> TUContent:
     position = np.empty_like(order)
     position[order] = np.arange(order.size)
     empty = np.flatnonzero(sizes == 0)
-    notice = f"{files.path(counted)}: {empty.size} of {B} graphs have no node"
+    notice = f"{files.path(counting)}: {empty.size} of {counted(B, 'graph')} {have(empty.size)} no node"
     return TUContent(
         name=files.name,
         arcs=position[arcs - 1],
@@ -132,7 +133,7 @@ def _count_graphs(files: TUFiles, graph: NDArray[np.int64], values: NDArray[np.i
         raise DataError(f"{files.path('graph_labels')}: expected one line for each graph, got none")
     if largest > values.size:
         raise DataError(
-            f"{files.path('graph_labels')}: expected {largest} lines "
+            f"{files.path('graph_labels')}: expected {counted(largest, 'line')} "
             f"(the largest graph number in {files.name}_graph_indicator.txt), found {values.size}"
         )
     return values.size
@@ -162,7 +163,9 @@ def _check_length(files: TUFiles, role: str, other: str, expected: int) -> None:
         return
     found = count_lines(files.contents[role], files.path(role))
     if found != expected:
-        raise DataError(f"{files.path(role)}: expected {expected} lines, as in {files.name}_{other}.txt, found {found}")
+        raise DataError(
+            f"{files.path(role)}: expected {counted(expected, 'line')}, as in {files.name}_{other}.txt, found {found}"
+        )
 
 
 def _read_companion(files: TUFiles, role: str, *, whole: bool) -> NDArray[Any] | None:

@@ -1,0 +1,42 @@
+"""Words for messages: numbers with their nouns, values in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+_SHOWN = 10  # values that a message names
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "node"), counted(0, "node"), counted(2, "class", "classes")
+    ('1 node', '0 nodes', '2 classes')
+    """
+    return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def have(n: int) -> str:
+    """Return the verb for `n` things.
+
+    Examples
+    --------
+    >>> have(1), have(2)
+    ('has', 'have')
+    """
+    return "has" if n == 1 else "have"
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Return values as Python writes them, the first ten and then "...".
+
+    Examples
+    --------
+    >>> listed(["C", 1]), listed(range(12))
+    ("'C', 1", '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...')
+    """
+    texts = list(map(repr, values))
+    return ", ".join([*texts[:_SHOWN], *(["..."] if len(texts) > _SHOWN else [])])
