@@ -399,7 +399,7 @@ def test_case_109_unknown_names(server: Server, name: str, near: str) -> None:
 
 
 def test_case_109_nothing_like_it(server: Server) -> None:
-    with pytest.raises(UsageError, match=r"data set 'qqqqqqqq': not known .*nor the path of a folder or zip\nThere are: AIDS"):
+    with pytest.raises(UsageError, match=r"'qqqqqqqq': not known .*nor the path of a folder or zip\nThere are: AIDS"):
         load_dataset("qqqqqqqq")
 
 

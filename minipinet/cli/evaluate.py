@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minipinet.cli import common
 from minipinet.cli.tables import confusion_table, number, pairs
-from minipinet.errors import DataError
+from minipinet.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +45,11 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     from minipinet.quotient import refine
 
     model = common.load_model(args.model)
+    if args.data.endswith(".json"):
+        raise UsageError(
+            f"DATA: expected a TU data set, whose graphs have classes to compare with, got {args.data}; "
+            "graphs in node-link form can only be labelled, by `minipinet predict`"
+        )
     dataset = load_dataset(args.data, data_dir=args.data_dir, encoder=model.encoder, directed=model.reading.directed)
     y = _classes_in(dataset, model.classes)
     quotient = refine(dataset.graphs, model.settings.merge)
