@@ -77,7 +77,10 @@ def main() -> None:
     parser.add_argument("--least", type=float, default=1.0, help="seconds a round lasts at least")
     parser.add_argument("--markdown", type=Path, help="also write the table to this file")
     options = parser.parse_args()
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    commit = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     lines = [
         f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"SciPy {scipy.__version__}, commit {commit.stdout.strip() or 'unknown'}, float32, batch 50, one BLAS thread, "
