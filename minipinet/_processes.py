@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -13,6 +15,8 @@ from typing import Any, TypeVar
 from minipinet.errors import MinipinetError
 
 _T = TypeVar("_T")
+
+_WATCH_SECONDS = 0.5
 
 
 def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], jobs: int) -> Generator[_T, None, None]:
@@ -37,6 +41,7 @@ def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], job
 
     # Arrays go to the processes as they are: no files, and the same memory layout as with one job.
     options = {"n_jobs": jobs, "backend": "loky", "max_nbytes": None}
+    options |= {"initializer": _end_with, "initargs": (os.getpid(),)}
     with _interrupts_held():
         Parallel(**options)([delayed(int)()] * jobs)  # starts the processes, which the next call finds
     results = None
@@ -55,6 +60,21 @@ def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], job
                 # joblib warns that tasks were left undone, which is what closing is for.
                 warnings.simplefilter("ignore", UserWarning)
                 results.close()
+
+
+def _end_with(owner: int) -> None:
+    """End this process when `owner`, its parent, has ended, whatever this one is doing or waiting for.
+
+    Its pipes would not tell: it holds both ends of those that it reads its tasks from. The process `owner` may be
+    killed at any moment, so it cannot tell either.
+    """
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextlib.contextmanager

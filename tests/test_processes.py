@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -18,6 +19,7 @@ from minipinet._processes import run_tasks
 from minipinet.crossval import FoldResult, cross_validate
 from minipinet.errors import DivergedError, MinipinetError
 from tests.cli_calls import finish, start
+from tests.small_data import ROOT, command, environment
 from tests.small_runs import DATA, SMALL
 
 
@@ -32,6 +34,19 @@ def sleep(seconds: float) -> float:
 
 def end_oneself() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_parent(number: int) -> None:
+    os.kill(os.getppid(), number)
+    time.sleep(1)
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
 
 
 def test_processes_never_see_an_interrupt_and_the_caller_still_does() -> None:
@@ -93,6 +108,34 @@ def test_a_call_after_a_broken_off_one_is_like_any_other() -> None:
         assert cross_validate(DATA, SMALL, folds=3, jobs=2).summary["confusion_matrix"] == expected
 
 
+ORPHANS = """
+import sys
+from minipinet._processes import run_tasks
+from tests.test_processes import end_parent
+if __name__ == "__main__":
+    list(run_tasks(end_parent, [(int(sys.argv[1]),)] * int(sys.argv[2]), jobs=3))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_no_process_outlives_the_one_that_was_killed(number: int, tasks: int) -> None:
+    words = command(ORPHANS, int(number), tasks)
+    with subprocess.Popen(words, cwd=ROOT, env=environment(), stderr=subprocess.PIPE) as process:
+        process.communicate(timeout=60)  # standard error ends when the last process that has it does
+        assert process.returncode == -number
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.2, 0.4, 0.6])
+def test_no_process_outlives_a_run_that_was_killed_as_it_began(tmp_path: Path, delay: float) -> None:
+    words = ["train", "--folds", "4", "--jobs", "4", "--epochs", "100000", "--quiet", "--run-dir", "run"]
+    process = start(*words, cwd=tmp_path)
+    wait_for(tmp_path / "run" / "run.json", process)
+    time.sleep(delay)
+    process.send_signal(signal.SIGTERM)
+    assert finish(process).status == -signal.SIGTERM
+
+
 def test_no_more_processes_than_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
@@ -110,11 +153,7 @@ def test_no_more_processes_than_folds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ctrl_c_while_the_processes_start_is_one_line(tmp_path: Path, delay: float) -> None:
     words = ["train", "--folds", "4", "--jobs", "4", "--epochs", "100000", "--quiet", "--run-dir", "run"]
     process = start(*words, cwd=tmp_path)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "run" / "run.json").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+    wait_for(tmp_path / "run" / "run.json", process)
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
     outcome = finish(process)
