@@ -125,6 +125,7 @@ def cross_validate(
     jobs = whole("jobs", jobs)
     if jobs > 1 and on_epoch is not None:
         raise UsageError("on_epoch: expected None with several jobs; on_fold is called with any number")
+    check_classes("dataset", dataset.labels)
     own_settings, splits = [], []
     for fold, (train, test) in enumerate(stratified_folds(dataset.labels, folds, settings.seed)):
         own_settings.append(replace(settings, seed=fold_seed(settings.seed, fold)))
@@ -134,7 +135,6 @@ def cross_validate(
         "settings": settings.to_json(),
         "data": describe_data(dataset),
         "folds": len(splits),
-    check_classes("dataset", dataset.labels)
         "splits": splits,
     }
     with open_run(run_dir, asked, resume=resume, overwrite=overwrite) as folder:

@@ -122,13 +122,13 @@ def make_part(dataset: Dataset, quotient: Quotient, settings: Settings, split: d
 
 def split_training(dataset: Dataset, index: Array, settings: Settings) -> dict[str, Array]:
     """Return ``{"train": ..., "validation": ...}``, the second only if `settings` hold some of `index` out."""
+    check_classes("dataset", dataset.labels[index])
     if settings.validation == 0:
         return {"train": index}
     train, validation = hold_out(dataset.labels, index, settings.validation, settings.seed)
     return {"train": train, "validation": validation}
 
 
-    check_classes("dataset", dataset.labels[index])
 def describe_data(dataset: Dataset) -> dict[str, Any]:
     """Return what a run's record says of its data."""
     return {
