@@ -5,12 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minipinet.datasets import dataset_from_graphs, index_classes
+from minipinet.conversions import from_networkx
+from minipinet.datasets import dataset_from_graphs, dataset_from_networkx, index_classes, refit_encoder
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.values import as_values
 from minipinet.errors import DataError, UsageError
@@ -50,9 +52,9 @@ def test_a_label_that_cannot_be_kept_is_refused(labels: Any, message: str) -> No
     graphs = [as_graph([[0]])] * 4
     with pytest.raises(UsageError, match="^labels: " + message):
         dataset_from_graphs(graphs, labels)
-    with pytest.raises(UsageError, match="^(node_)?labels: " + message):
+    with pytest.raises(UsageError, match="^node_labels: " + message):
         fit_encoder("labels", labels, None, [0] * 4)
-    with pytest.raises(UsageError, match="^(node_)?labels: " + message):
+    with pytest.raises(UsageError, match="^node_labels: " + message):
         FeatureEncoder("labels", ((0, 1),)).encode(labels, None, [0] * 4)
 
 
@@ -99,3 +101,21 @@ def test_no_two_numbers_become_one_label(values: list[Any]) -> None:
     except UsageError:
         return
     assert held == values
+
+
+def test_a_column_of_fractions_does_not_round_the_one_beside_it() -> None:
+    G = nx.Graph()
+    G.add_nodes_from([(0, {"serial": 2**60 + 1, "charge": 0.5}), (1, {"serial": 2**60 + 2, "charge": 1})])
+    dataset = dataset_from_networkx([G, G], [0, 1], node_label=["serial", "charge"])
+    assert dataset.encoder.vocabularies == ((2**60 + 1, 2**60 + 2), (0.5, 1.0))
+    assert refit_encoder(dataset, [0]).encoder == dataset.encoder
+
+
+@pytest.mark.parametrize("label", [9999999999999999999, -(2**63) - 1])
+def test_a_networkx_label_out_of_range_is_refused(label: int) -> None:
+    G = nx.Graph()
+    G.add_nodes_from([(0, {"label": 1}), (1, {"label": label})])
+    with pytest.raises(UsageError, match=f"^node_label: {RANGE}{label}"):
+        dataset_from_networkx([G], [0], node_label="label")
+    with pytest.raises(UsageError, match=f"^node_labels: {RANGE}{label}"):
+        from_networkx(G, node_label="label", encoder=FeatureEncoder("labels", ((1,),)))

@@ -21,6 +21,8 @@ KINDS = {
     "constant": (False, False),
     "degree": (False, False),
 }
+#: X may have this many entries; they take 4 GiB.
+MAX_ENTRIES = 2**29
 
 
 class FeatureEncoder(NamedTuple):
@@ -78,6 +80,8 @@ class FeatureEncoder(NamedTuple):
         ------
         UsageError
             If something needed is missing or has another shape than the encoder was fitted on.
+        DataError
+            If X would have more than 2^29 entries.
         """
         X, notices = self.encode_quietly(node_labels, attributes, deg)
         for text in notices:
@@ -89,6 +93,8 @@ class FeatureEncoder(NamedTuple):
     ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
         """Do what :meth:`encode` does, but return its notices instead of issuing them."""
         deg = np.asarray(deg, dtype=np.float64)
+        if not deg.size:  # without nodes there is nothing to look at, and labels or attributes may have any width
+            return np.zeros((0, self.num_features)), ()
         columns = _label_columns(self.kind, node_labels, deg)
         numbers = _attribute_columns(self.kind, attributes, deg.size)
         for name, expected, got in (
@@ -101,6 +107,7 @@ class FeatureEncoder(NamedTuple):
                 )
         if self.kind == "constant":
             return np.ones((deg.size, 1)), ()
+        self._check_size(deg.size)
         X = np.zeros((deg.size, self.num_features))
         X[:, self.num_features - self.num_attributes :] = numbers
         notices = []
@@ -114,6 +121,17 @@ class FeatureEncoder(NamedTuple):
                 what = "degree" if self.kind == "degree" else f"node label{which}"
                 notices.append(_name_unseen(what, column, known, vocabulary))
         return X, tuple(notices)
+
+    def _check_size(self, N: int) -> None:
+        """Refuse one-hot columns that memory cannot be expected to hold, before they are made."""
+        if self.vocabularies and N * self.num_features > MAX_ENTRIES:
+            what = "degrees" if self.kind == "degree" else "node labels"
+            others = [repr(kind) for kind in ("attributes", "degree", "constant") if kind != self.kind]
+            raise DataError(
+                f"features: {sum(map(len, self.vocabularies))} distinct {what} make X too large for {N} nodes: "
+                f"expected at most {MAX_ENTRIES} entries, got {N} x {self.num_features} "
+                f"(features={' or '.join(others)} may do)"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoder as plain data for strict JSON."""
@@ -146,6 +164,9 @@ class FeatureEncoder(NamedTuple):
 def fit_encoder(kind: str, node_labels: Any, attributes: Any, deg: Any) -> FeatureEncoder:
     """Fit an encoder to some nodes: the vocabularies are the values that occur.
 
+    Where that makes no column, as without any node, the encoder is one of kind ``"constant"``, with a
+    :class:`~minipinet.errors.Notice`: X has at least one column.
+
     Parameters
     ----------
     kind : {"labels", "attributes", "both", "constant", "degree"}
@@ -162,7 +183,12 @@ def fit_encoder(kind: str, node_labels: Any, attributes: Any, deg: Any) -> Featu
     deg = np.asarray(deg, dtype=np.float64)
     columns = _label_columns(kind, node_labels, deg)
     vocabularies = tuple(tuple(np.unique(column).tolist()) for column in columns)
-    return FeatureEncoder(kind, vocabularies, _attribute_columns(kind, attributes, deg.size).shape[1])
+    encoder = FeatureEncoder(kind, vocabularies, _attribute_columns(kind, attributes, deg.size).shape[1])
+    if encoder.num_features:
+        return encoder
+    text = f"features: {kind!r} of {counted(deg.size, 'node')} makes no column, so every node has the one feature 1"
+    warnings.warn(text, Notice, stacklevel=2)
+    return FeatureEncoder("constant")
 
 
 def check_kind(kind: str) -> None:
@@ -179,7 +205,7 @@ def _label_columns(kind: str, node_labels: Any, deg: NDArray[np.float64]) -> lis
         return []
     if node_labels is None:
         raise UsageError(f"features: {kind!r} needs node labels, and there are none")
-    table = as_array(node_labels)
+    table = as_array(node_labels, "node_labels")
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or len(table) != deg.size:
         raise UsageError(f"node_labels: expected shape ({deg.size}, k), got {table.shape}")
@@ -191,6 +217,9 @@ def _attribute_columns(kind: str, attributes: Any, N: int) -> NDArray[np.float64
         return np.zeros((N, 0))
     if attributes is None:
         raise UsageError(f"features: {kind!r} needs node attributes, and there are none")
+    table = np.asarray(attributes)
+    if table.shape == (0, 0) and not N:  # a file without a line: it could have had any number of columns
+        return np.zeros((0, 0))
     return as_features(attributes, N)
 
 

@@ -105,6 +105,6 @@ def dataset_from_networkx(
 
 
 def _as_table(labels: NDArray[np.object_]) -> NDArray[Any]:
-    """Return the columns of labels in one array: of numbers or of strings, and of objects only if of both."""
+    """Return the columns of labels in one array, of objects where some columns hold other types than the rest."""
     columns = [as_values(column, "node_label") for column in labels.T]
-    return np.column_stack(columns) if len({column.dtype.kind == "U" for column in columns}) == 1 else labels
+    return np.column_stack(columns) if len({column.dtype.kind for column in columns}) == 1 else labels

@@ -59,7 +59,7 @@ def as_values(labels: Any, name: str) -> NDArray[Any]:
     return _exactly(array, name)
 
 
-def as_array(labels: Any, name: str = "labels") -> NDArray[Any]:
+def as_array(labels: Any, name: str) -> NDArray[Any]:
     """Return labels as an array of any dtype, each of them what it was: a number among strings stays a number.
 
     Raises
