@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minipinet._words import counted
 from minipinet.cli.tables import confusion_table, number, pairs, spread, table
 from minipinet.params import LAYERS
 from minipinet.splits import class_counts
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 def data_text(dataset: Dataset) -> str:
     """Return one line on the data: how many graphs of which class, with how many features."""
     counts = ", ".join(f"{name}: {count}" for name, count in class_counts(dataset.labels).items())
+    classes = counted(dataset.num_classes, "class", "classes")
     return (
-        f"{dataset.name}: {len(dataset)} graphs, {dataset.num_classes} classes ({counts}), "
-        f"{dataset.num_features} features a node from {dataset.encoder.kind}"
+        f"{dataset.name}: {counted(len(dataset), 'graph')}, {classes} ({counts}), "
+        f"{counted(dataset.num_features, 'feature')} a node from {dataset.encoder.kind}"
     )
 
 
