@@ -148,11 +148,11 @@ def fit(
     One BLAS thread, so that the bits do not depend on how busy or how large the machine is.
     """
     index, y = graph_numbers("index", index, quotient), class_numbers(y, quotient, C)
+    check_classes("y", y[index])
     validation = _validation(validation_index, quotient, settings)
     # Overflow is found by looking at the results, and told as a DivergedError.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
         if state is None:
-    check_classes("y", y[index])
             state = start(settings, quotient.X.shape[1], whole("C", C))
         check_width(state.params, quotient)
         while not is_finished(state, settings):
