@@ -39,6 +39,30 @@ def with_data(A: Sparse, data: Array) -> Sparse:
     return B
 
 
+def numbers_below(name: str, values: Any, count: int) -> Array:
+    """Return one row of whole numbers from 0 to `count` - 1, at least one, as int64, a copy.
+
+    Raises
+    ------
+    UsageError
+        For anything else, naming the argument.
+
+    Examples
+    --------
+    >>> numbers_below("index", range(3), 3)
+    array([0, 1, 2])
+    """
+    try:
+        numbers = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        numbers = np.empty(())
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
+        raise UsageError(f"{name}: expected at least one whole number, in one row, got {values!r:.80}")
+    if numbers.min() < 0 or numbers.max() >= count:
+        raise UsageError(f"{name}: expected numbers from 0 to {count - 1}, got {numbers.min()} to {numbers.max()}")
+    return numbers.astype(np.int64)
+
+
 def check_device(device: str) -> str:
     """Return `device` if it can be used here; only ``"cpu"`` can until the CUDA path is built.
 

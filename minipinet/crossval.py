@@ -23,7 +23,7 @@ from minipinet.predictor import PiNet
 from minipinet.quotient import refine
 from minipinet.rundir import open_run, write_results
 from minipinet.runs import CHECKPOINT_SECONDS, describe_data, make_part, split_training, train_part
-from minipinet.settings import Settings, whole
+from minipinet.settings import Settings, real, whole
 from minipinet.splits import check_classes, fold_seed, stratified_folds
 from minipinet.train import EpochRecord, TrainState
 
@@ -123,6 +123,7 @@ def cross_validate(
     (2, 20)
     """
     jobs = whole("jobs", jobs)
+    checkpoint_seconds = real("checkpoint_seconds", checkpoint_seconds, lambda x: x >= 0, "of at least 0")
     if jobs > 1 and on_epoch is not None:
         raise UsageError("on_epoch: expected None with several jobs; on_fold is called with any number")
     check_classes("dataset", dataset.labels)

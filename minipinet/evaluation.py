@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import Array
+from minipinet._array import Array, numbers_below
 from minipinet._words import counted
 from minipinet.batch import GraphBatch, make_batches
 from minipinet.errors import DataError, UsageError
@@ -123,13 +123,7 @@ def check_width(params: PiNetParams, quotient: Quotient) -> None:
 
 def graph_numbers(name: str, index: Array, quotient: Quotient) -> Array:
     """Return `index` as int64, a copy; a UsageError if these are no numbers of graphs, or none at all."""
-    G = quotient.counts.shape[0]
-    numbers = np.asarray(index)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
-        raise UsageError(f"{name}: expected at least one graph number, in one row; got {numbers!r:.80}")
-    if numbers.min() < 0 or numbers.max() >= G:
-        raise UsageError(f"{name}: expected numbers from 0 to {G - 1}, got {numbers.min()} to {numbers.max()}")
-    return numbers.astype(np.int64)
+    return numbers_below(name, index, quotient.counts.shape[0])
 
 
 def class_numbers(y: Array, quotient: Quotient, C: int) -> Array:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array
+from minipinet._array import Array, numbers_below
 from minipinet.errors import UsageError
+from minipinet.settings import whole
 
 
 class Report(NamedTuple):
@@ -30,11 +31,20 @@ def report(y: Array, predictions: Array, C: int) -> Report:
     C : int
         Number of classes.
 
+    Raises
+    ------
+    UsageError
+        For no graphs, classes outside of 0 to C - 1, and another number of predictions than of graphs.
+
     Examples
     --------
     >>> report(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 2).balanced_accuracy
     0.8333333333333333
     """
+    C = whole("C", C)
+    y, predictions = numbers_below("y", y, C), numbers_below("predictions", predictions, C)
+    if len(y) != len(predictions):
+        raise UsageError(f"predictions: expected {len(y)}, one for each entry of y, got {len(predictions)}")
     matrix = np.bincount(y * C + predictions, minlength=C * C).reshape(C, C)
     counts, right = matrix.sum(axis=1), np.diagonal(matrix)
     occurs = counts > 0
@@ -64,16 +74,22 @@ def summarise_repeats(accuracies: Sequence[Sequence[float]]) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        Unless there are at least one repeat and two folds.
+        Unless there are at least one repeat and two folds, the same number for each repeat, of finite numbers.
 
     Examples
     --------
     >>> summarise_repeats([[0.75, 1.0], [0.5, 0.75]])["mean"]
     0.75
     """
-    table = np.asarray(accuracies, dtype=np.float64)
-    if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
-        raise UsageError(f"accuracies: expected repeats by folds, at least 1 by 2, got shape {table.shape}")
+    try:
+        table = np.asarray(accuracies)
+    except ValueError:  # rows of different lengths
+        table = np.empty(0)
+    usable = table.ndim == 2 and table.shape[0] >= 1 and table.shape[1] >= 2 and table.dtype.kind in "iuf"
+    if not (usable and np.isfinite(table).all()):
+        raise UsageError(
+            f"accuracies: expected finite numbers, repeats by folds, at least 1 by 2, got {accuracies!r:.80}"
+        )
     return {
         "mean": float(table.mean()),
         "sd_folds": float(np.sqrt(table.var(axis=1, ddof=1).mean())),

@@ -19,7 +19,7 @@ from minipinet.predictor import PiNet
 from minipinet.quotient import Quotient, refine
 from minipinet.reading import Reading
 from minipinet.rundir import CHECKPOINT, MODEL, open_run, write_log, write_results
-from minipinet.settings import Settings
+from minipinet.settings import Settings, real
 from minipinet.splits import check_classes, hold_out
 from minipinet.train import OnEpoch, TrainState, chosen_params, fit
 
@@ -95,6 +95,7 @@ def train_pinet(
     >>> train_pinet(graphs, Settings(epochs=2, hidden=4, out=2)).epoch
     2
     """
+    checkpoint_seconds = real("checkpoint_seconds", checkpoint_seconds, lambda x: x >= 0, "of at least 0")
     split = split_training(dataset, np.arange(len(dataset)), settings)
     part = make_part(dataset, refine(dataset.graphs, settings.merge), settings, split)
     asked = {"kind": "train", "settings": settings.to_json(), "data": describe_data(dataset), "split": split}

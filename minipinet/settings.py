@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,6 +21,10 @@ Pairs: TypeAlias = tuple[tuple[float, float], ...]
 
 #: Largest width of a layer: the sizes of wider kernels would not be numbers that NumPy can hold.
 WIDEST: Final = 2**20
+#: Largest of the other whole numbers, so that no product of two passes 64 bits.
+LARGEST: Final = 2**31 - 1
+#: The least and the largest seed that scikit-learn takes.
+SEEDS: Final = (0, 2**32 - 1)
 LEARNED: Final = "learned"
 DTYPES: Final = ("float32", "float64")
 
@@ -30,9 +36,9 @@ class Settings:
     Attributes
     ----------
     epochs : int
-        Passes over the training graphs, at least 1.
+        Passes over the training graphs, 1 to 2**31 - 1.
     batch_size : int
-        Graphs in a mini-batch, at least 1; the last batch of an epoch may be shorter.
+        Graphs in a mini-batch, 1 to 2**31 - 1; the last batch of an epoch may be shorter.
     lr : float
         Adam's learning rate, above 0.
     hidden, out : int
@@ -95,16 +101,16 @@ class Settings:
         checked = {
             **{name: whole(name, getattr(self, name)) for name in ("epochs", "batch_size")},
             **{name: whole(name, getattr(self, name), at_most=WIDEST) for name in ("hidden", "out")},
-            "lr": _real("lr", self.lr, lambda x: x > 0, "above 0"),
+            "lr": real("lr", self.lr, lambda x: x > 0, "above 0"),
             "pq": _pq(self.pq),
             "bias": _truth("bias", self.bias),
-            "l2": _real("l2", self.l2, lambda x: x >= 0, "of at least 0"),
+            "l2": real("l2", self.l2, lambda x: x >= 0, "of at least 0"),
             "init": _choice("init", self.init, tuple(INITIALIZERS)),
-            "seed": whole("seed", self.seed, 0, 2**32 - 1),
+            "seed": whole("seed", self.seed, *SEEDS),
             "dtype": _choice("dtype", self.dtype, DTYPES),
             "device": check_device(self.device),
             "merge": _truth("merge", self.merge),
-            "validation": _real("validation", self.validation, lambda x: 0 <= x < 1, "in [0, 1)"),
+            "validation": real("validation", self.validation, lambda x: 0 <= x < 1, "in [0, 1)"),
             "patience": None if self.patience is None else whole("patience", self.patience),
         }
         for name, value in checked.items():
@@ -133,13 +139,15 @@ class Settings:
     def from_json(cls, values: Mapping[str, Any]) -> Settings:
         """Return the settings that :meth:`to_json` wrote; a name that is no setting is a UsageError."""
         known = [field.name for field in fields(cls)]
-        unknown = sorted(set(values) - set(known))
+        if not isinstance(values, Mapping):
+            raise UsageError(f"settings: expected values by name, got {values!r:.80}")
+        unknown = [str(name) for name in values if name not in known]
         if unknown:
             raise UsageError(f"settings: expected names among {', '.join(known)}, got {', '.join(unknown)}")
         return cls(**values)
 
 
-def whole(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
+def whole(name: str, value: Any, at_least: int = 1, at_most: int = LARGEST) -> int:
     """Return `value` as an int within the bounds; anything else is a UsageError that names the argument."""
     try:
         number = operator.index(value)
@@ -147,12 +155,13 @@ def whole(name: str, value: Any, at_least: int = 1, at_most: int | None = None) 
         number = at_least - 1
     if isinstance(value, bool | np.bool_) or number < at_least:
         raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {value!r}")
-    if at_most is not None and number > at_most:
+    if number > at_most:
         raise UsageError(f"{name}: expected a whole number from {at_least} to {at_most}, got {value!r}")
     return number
 
 
-def _real(name: str, value: Any, allowed: Any, range_text: str) -> float:
+def real(name: str, value: Any, allowed: Callable[[float], bool], range_text: str) -> float:
+    """Return `value` as a finite float that is `allowed`; anything else is a UsageError that names the argument."""
     try:
         number = math.nan if isinstance(value, str | bytes | bool | np.bool_) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -178,14 +187,15 @@ def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 def _pq(value: Any) -> str | Pairs:
     if isinstance(value, str) and value == LEARNED:
         return LEARNED
-    try:
-        pairs = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        pairs = np.empty(0)
+    pairs: np.ndarray = np.empty(0)
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        leaves = np.array(value, dtype=object)
+        if all(isinstance(leaf, Real) and not isinstance(leaf, bool) for leaf in leaves.flat):
+            pairs = leaves.astype(np.float64)
     if pairs.shape == (2,):
         pairs = np.tile(pairs, (4, 1))
     # The comparison is False for a NaN.
-    if isinstance(value, str) or pairs.shape != (4, 2) or not np.all((pairs >= 0) & (pairs <= 1)):
+    if pairs.shape != (4, 2) or not np.all((pairs >= 0) & (pairs <= 1)):
         raise UsageError(
             f"pq: expected 'learned', a pair (p, q) in [0, 1], or four such pairs (A0, A1, X0, X1), got {value!r}"
         )

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._array import numbers_below
 from minipinet.errors import UsageError
-from minipinet.settings import whole
+from minipinet.settings import SEEDS, real, whole
 
 Index = NDArray[np.int64]
 
@@ -34,17 +35,15 @@ def stratified_folds(y: Any, folds: int, seed: int) -> list[tuple[Index, Index]]
     Raises
     ------
     UsageError
-        When there are too few graphs of a class for so many folds; gives the counts.
+        When there are too few graphs of a class for so many folds; gives the counts. For a wrong `y` or `seed`.
 
     Examples
     --------
     >>> [test.tolist() for _, test in stratified_folds([0, 0, 0, 1, 1, 1], folds=3, seed=0)]
     [[2, 4], [1, 5], [0, 3]]
     """
-    classes = np.asarray(y)
-    if classes.ndim != 1 or not len(classes):
-        raise UsageError(f"y: expected one class a graph, at least one; got shape {classes.shape}")
-    folds = whole("folds", folds, at_least=2)
+    classes = _classes(y)
+    folds, seed = whole("folds", folds, at_least=2), whole("seed", seed, *SEEDS)
     counts = class_counts(classes)
     smallest = min(counts.values())
     if folds > smallest:
@@ -84,7 +83,8 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
     Raises
     ------
     UsageError
-        When a class has a single graph, or either part has fewer graphs than there are classes; gives the counts.
+        When a class has a single graph, or either part has fewer graphs than there are classes; gives the counts. For
+        a wrong argument, such as a graph twice.
 
     Examples
     --------
@@ -92,10 +92,15 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
     >>> len(train), len(validation)
     (16, 4)
     """
-    index = np.asarray(index, dtype=np.int64)
-    classes = np.asarray(y)[index]
+    classes = _classes(y)
+    index = numbers_below("index", index, len(classes))
+    if len(np.unique(index)) < len(index):
+        raise UsageError(f"index: expected each graph once, got {index.tolist()!r:.80}")
+    share, seed = real("share", share, lambda x: 0 < x < 1, "above 0 and below 1"), whole("seed", seed, *SEEDS)
+    classes = classes[index]
     counts = class_counts(classes)
-    held = math.ceil(share * len(index))
+    # Rounded first, because 0.07 * 100 is a little more than 7.
+    held = math.ceil(round(share * len(index), 9))
     if min(counts.values()) < 2 or not len(counts) <= held <= len(index) - len(counts):
         raise UsageError(
             f"validation: {share:g} of {len(index)} training graphs cannot be held out by class "
@@ -107,6 +112,20 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
         index, test_size=held, stratify=np.unique(classes, return_inverse=True)[1], random_state=seed
     )
     return np.sort(train), np.sort(validation)
+
+
+def _classes(y: Any) -> NDArray[Any]:
+    """Return the class of each graph as one row of numbers or strings; a UsageError if `y` is none."""
+    try:
+        classes = np.asarray(y)
+        if classes.dtype == object:  # perhaps of strings alone
+            classes = np.asarray(classes.tolist())
+    except ValueError:  # rows of different lengths
+        classes = np.empty(())
+    fits = classes.ndim == 1 and len(classes) > 0 and classes.dtype.kind in "biufUS"
+    if not fits or (classes.dtype.kind == "f" and np.isnan(classes).any()):
+        raise UsageError(f"y: expected one class a graph, a number or a string, at least one, got {y!r:.80}")
+    return classes
 
 
 def check_classes(name: str, y: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_case_084_the_two_kinds_of_spread_stand_apart() -> None:
     assert summary["sd_repeats"] == np.std([0.9, 0.8, 1.0], ddof=1)
     assert summarise_repeats(table[:1])["sd_repeats"] is None
     wrong: Any
-    for wrong in ([], [[]], [[0.5]], [0.5, 0.6]):
+    for wrong in ([], [[]], [[0.5]], [0.5, 0.6], [[1, 0], [1]], [["1", "0"]], [[np.nan, 1]], [[True, False]], None, 3):
         with pytest.raises(UsageError, match="accuracies"):
             summarise_repeats(wrong)
 
@@ -209,3 +210,37 @@ def test_flags_about_a_folder_need_one(name: str) -> None:
     flag: dict[str, Any] = {name: True}
     with pytest.raises(UsageError, match="run_dir"):
         cross_validate(DATA, SMALL, folds=3, **flag)
+
+
+@pytest.mark.parametrize(
+    ("y", "predictions", "C", "message"),
+    [
+        ([0, 5], [0, 1], 2, "y: expected numbers from 0 to 1, got 0 to 5"),
+        ([0, 1], [0, 2], 2, "predictions: expected numbers from 0 to 1, got 0 to 2"),
+        ([0, 1], [0, -1], 2, "predictions: expected numbers from 0 to 1, got -1 to 0"),
+        ([], [], 2, "y: expected at least one whole number"),
+        ([0, 1], [], 2, "predictions: expected at least one whole number"),
+        ([0, 1], [0], 2, "predictions: expected 2, one for each entry of y, got 1"),
+        ([0], [0, 1], 2, "predictions: expected 1, one for each entry of y, got 2"),
+        ([0.0, 1.0], [0, 1], 2, "y: expected at least one whole number"),
+        ([[0, 1]], [[0, 1]], 2, "y: expected at least one whole number"),
+        ([[0], [0, 1]], [0, 1], 2, "y: expected at least one whole number"),
+        (None, [0], 2, "y: expected at least one whole number"),
+        ([0], [0], 0, "C: expected a whole number of at least 1, got 0"),
+        ([0], [0], None, "C: expected a whole number"),
+    ],
+)
+def test_wrong_arguments_of_report_are_named(y: Any, predictions: Any, C: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{message}"):
+        report(y, predictions, C)
+
+
+@pytest.mark.parametrize("seconds", ["a", "1", float("nan"), float("inf"), -1, None, True])
+def test_wrong_times_between_checkpoints_are_refused_before_a_folder_is_made(seconds: Any, tmp_path: Path) -> None:
+    message = "^checkpoint_seconds: expected a finite number of at least 0, got "
+    for folder in (None, tmp_path / "run"):
+        with pytest.raises(UsageError, match=message):
+            cross_validate(DATA, SMALL, folds=3, run_dir=folder, checkpoint_seconds=seconds)
+        with pytest.raises(UsageError, match=message):
+            train_pinet(DATA, SMALL, run_dir=folder, checkpoint_seconds=seconds)
+    assert list(tmp_path.iterdir()) == []

@@ -56,6 +56,13 @@ from minipinet.settings import Settings
         ("pq", [(0, 1), (1, 0), (1, 1), (0, 2)], "[0, 1]"),
         ("pq", [(0, 1), (1,)], "pair"),
         ("pq", None, "learned"),
+        ("pq", ("0.5", "1"), "pair"),
+        ("pq", [("0", "1")] * 4, "four"),
+        ("pq", (True, False), "pair"),
+        ("pq", (0.5, True), "pair"),
+        ("pq", np.array([True, False]), "pair"),
+        ("pq", (10**400, 0), "[0, 1]"),
+        ("pq", (0.5j, 0), "pair"),
         ("patience", 0, "at least 1"),
     ],
 )
@@ -127,3 +134,20 @@ def test_json_with_an_unknown_name_or_wrong_value_is_refused() -> None:
         Settings.from_json({"epochs": 3, "momentum": 0.9})
     with pytest.raises(UsageError, match="epochs"):
         Settings.from_json({"epochs": "3"})
+    wrong: Any
+    for wrong in (None, 3, "epochs", [("epochs", 3)], {1: 2, "epochs": 3}, {None: 1}):
+        with pytest.raises(UsageError, match=r"^settings: expected "):
+            Settings.from_json(wrong)
+
+
+@pytest.mark.parametrize("name", ["epochs", "batch_size", "patience", "hidden", "out"])
+def test_sizes_have_a_largest_value(name: str) -> None:
+    def made(value: int) -> Settings:
+        options: dict[str, Any] = {"validation": 0.1, name: value}
+        return Settings(**options)
+
+    largest = 2**20 if name in ("hidden", "out") else 2**31 - 1
+    assert getattr(made(largest), name) == largest
+    for value in (largest + 1, 10**12, 2**63, 2**70):
+        with pytest.raises(UsageError, match=f"^{name}: expected a whole number from 1 to {largest}, got {value}"):
+            made(value)

@@ -90,13 +90,13 @@ def test_case_080_classes_one_after_the_other_in_the_file() -> None:
 def test_hold_out_parts_the_training_graphs(n: int, share: float, seed: int) -> None:
     y = np.arange(100) % 2
     index = np.random.default_rng(seed).choice(100, n, replace=False)
-    if len(set(y[index])) < 2 or min(np.bincount(y[index])) < 2 or not 2 <= np.ceil(share * n) <= n - 2:
+    if len(set(y[index])) < 2 or min(np.bincount(y[index])) < 2 or not 2 <= np.ceil(round(share * n, 9)) <= n - 2:
         with pytest.raises(UsageError, match="validation"):
             hold_out(y, index, share, seed)
         return
     train, validation = hold_out(y, index, share, seed)
     assert sorted([*train, *validation]) == sorted(index)
-    assert len(validation) == np.ceil(share * n)
+    assert len(validation) == np.ceil(round(share * n, 9))
     for part in (train, validation):
         expected = np.bincount(y[index]) * len(part) / n
         assert np.abs(np.bincount(y[part], minlength=2) - expected).max() <= 1
@@ -106,6 +106,62 @@ def test_hold_out_says_what_is_too_small() -> None:
     for y, share in (([0] * 10 + [1], 0.3), ([0, 1] * 5, 0.01), ([0, 1] * 2, 0.9)):
         with pytest.raises(UsageError, match=r"validation: .*graphs by class: 0: \d+, 1: \d+"):
             hold_out(y, range(len(y)), share, 0)
+
+
+@pytest.mark.parametrize("n", [10, 100, 1000])
+def test_a_share_of_whole_graphs_is_not_rounded_up_once_more(n: int) -> None:
+    for percent in range(20, 80):
+        _, validation = hold_out([0, 1] * (n // 2), range(n), percent / 100, 0)
+        assert len(validation) == -(-percent * n // 100)
+    assert len(hold_out([0, 1] * 50, range(100), 0.07, 0)[1]) == 7
+    assert len(hold_out([0, 1] * 50, range(100), 0.1 + 0.2, 0)[1]) == 30
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"share": float("nan")}, "share: expected a finite number above 0 and below 1, got nan"),
+    ({"share": "a"}, "share: expected a finite number"),
+    ({"share": None}, "share: expected a finite number"),
+    ({"share": True}, "share: expected a finite number"),
+    ({"share": 0.0}, "share: expected a finite number above 0"),
+    ({"share": 1}, "share: expected a finite number above 0 and below 1, got 1"),
+    ({"share": -0.5}, "share: "),
+    ({"index": []}, "index: expected at least one whole number"),
+    ({"index": [0, 20]}, "index: expected numbers from 0 to 19, got 0 to 20"),
+    ({"index": [-1, 3]}, "index: expected numbers from 0 to 19, got -1 to 3"),
+    ({"index": [0.0, 1.0]}, "index: expected at least one whole number"),
+    ({"index": [True, False]}, "index: expected at least one whole number"),
+    ({"index": [[0], [1]]}, "index: expected at least one whole number"),
+    ({"index": [[0], [1, 2]]}, "index: expected at least one whole number"),
+    ({"index": None}, "index: expected at least one whole number"),
+    ({"index": [0, 1, 2, 3, 3]}, "index: expected each graph once"),
+    ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+    ({"seed": 2**32}, "seed: expected a whole number from 0 to 4294967295"),
+    ({"seed": None}, "seed: expected a whole number"),
+    ({"y": None}, "y: expected one class a graph"),
+    ({"y": [0, None] * 10}, "y: expected one class a graph"),
+    ({"y": [0, float("nan")] * 10}, "y: expected one class a graph"),
+    ({"y": [[0], [1, 2]] * 10}, "y: expected one class a graph"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG)
+def test_wrong_arguments_of_hold_out_are_named(wrong: dict[str, Any], message: str) -> None:
+    right: dict[str, Any] = {"y": [0, 1] * 10, "index": range(20), "share": 0.2, "seed": 0}
+    with pytest.raises(UsageError, match=f"^{message}"):
+        hold_out(**{**right, **wrong})
+
+
+@pytest.mark.parametrize(("wrong", "message"), [case for case in WRONG if case[0].keys() <= {"y", "seed"}])
+def test_wrong_arguments_of_stratified_folds_are_named(wrong: dict[str, Any], message: str) -> None:
+    right: dict[str, Any] = {"y": [0, 1] * 10, "folds": 2, "seed": 0}
+    with pytest.raises(UsageError, match=f"^{message}"):
+        stratified_folds(**{**right, **wrong})
+
+
+def test_classes_in_an_array_of_objects_are_classes() -> None:
+    y = np.array(["a", "bc"] * 6, dtype=object)
+    for (_, test), (_, expected) in zip(stratified_folds(y, 3, 0), stratified_folds(y.tolist(), 3, 0), strict=True):
+        assert test.tolist() == expected.tolist()
 
 
 def test_fold_seeds_differ_and_stay() -> None:
