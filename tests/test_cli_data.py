@@ -208,6 +208,7 @@ def test_fetch_brings_a_set_into_the_cache_once(capsys: Capture, served: tuple[P
     (folder / "BZR.zip").write_bytes(toy_zip(name="BZR"))
     document = call(capsys, "data", "fetch", "bzr", "--base-url", url, "--json").json
     assert (document["name"], document["graphs"], document["at_hand"]) == ("BZR", 2, str(tmp_path / "cache"))
+    assert document["address"] == f"{url}/BZR.zip"
     assert (tmp_path / "cache" / "BZR.zip").read_bytes() == (folder / "BZR.zip").read_bytes()
     assert at_hand(capsys)["BZR"] == str(tmp_path / "cache")
     (folder / "BZR.zip").unlink()

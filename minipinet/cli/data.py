@@ -80,11 +80,11 @@ def run_fetch(args: argparse.Namespace, _: list[str]) -> None:
     name = find_name(args.dataset, available())
     if name is None:
         raise unknown_name(args.dataset, available(), "known (`minipinet data list` shows what is)")
-    info = describe(read_tu(name, base_url=args.base_url, progress=not args.json))
+    info = describe(read_tu(name, base_url=args.base_url, progress=not args.json), args.base_url)
     _print_info({**info, "at_hand": _at_hand(name)}, args.json)
 
 
-def describe(content: TUContent) -> dict[str, Any]:
+def describe(content: TUContent, base_url: str | None = None) -> dict[str, Any]:
     """Return counts, digest and origin of a data set, as JSON values; its notices are issued."""
     import numpy as np
 
@@ -127,7 +127,7 @@ def describe(content: TUContent) -> dict[str, Any]:
         "biggest_graph": {"graph": biggest, "nodes": int(sizes[biggest])},
         "digest": digest,
         "checked": None if known is None or digest is None else known == digest,
-        "address": download_url(content.name) if content.name in available() else None,
+        "address": download_url(content.name, base_url) if content.name in available() else None,
         "citation": CITATION,
         "about": None if about is None else str(about),
         "notices": notices,
