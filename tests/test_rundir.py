@@ -222,6 +222,18 @@ def test_a_run_that_kept_nothing_goes_again(
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("where", [("--run-dir", "run"), ()])
+def test_a_model_that_no_memory_holds_is_one_line_and_no_folder(
+    where: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--epochs", 1, "--folds", 2, "--jobs", 1, "--hidden", 2**20, "--out", 2**20, "--quiet", *where]
+    status, out, err = call(capsys, "train", *words)
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("minipinet: error: not enough memory (Unable to allocate ")
+    assert files(tmp_path) == ([] if where else ["runs"])
+
+
 def test_an_interrupted_run_stays_to_go_on_with(tmp_path: Path) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
