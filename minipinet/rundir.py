@@ -178,7 +178,7 @@ def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:
     elif then != now:
         texts = json.dumps(then), json.dumps(now)
         if max(map(len, texts)) > _LONG:
-            yield f"{name} not the same"
+            yield f"{name}: not the same"
         else:
             yield f"{name} was {texts[0]} and is now {texts[1]}"
 

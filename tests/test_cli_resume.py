@@ -182,7 +182,7 @@ def test_a_refused_resume_with_no_more_than_another_split_says_so(capsys: Captur
     record["splits"].reverse()
     Path("run/run.json").write_text(json.dumps(record))
     err = call(capsys, *words, "--resume").err
-    assert err == "minipinet: error: run: cannot be resumed, the run in it differs: splits not the same\n"
+    assert err == "minipinet: error: run: cannot be resumed, the run in it differs: splits: not the same\n"
 
 
 def test_resuming_a_finished_run_only_reports_it(capsys: Capture) -> None:

@@ -146,9 +146,9 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"settings": replace(SMALL, pq=(1, 0))}, r'settings.pq was "learned" and is now \[\[1.0, 0.0\]'),
     ({"settings": replace(SMALL, seed=1)}, "settings.seed was 0 and is now 1"),
     ({"folds": 4}, "folds was 3 and is now 4"),
-    ({"dataset": two_kinds(24, seed=1)}, "data.digest not the same"),
+    ({"dataset": two_kinds(24, seed=1)}, "data.digest: not the same"),
     ({"dataset": replace(DATA, classes=(1, 2))}, "data.classes was"),
-    ({"dataset": DATA[:12]}, "data.digest not the same.*data.graphs was 24 and is now 12"),
+    ({"dataset": DATA[:12]}, "data.digest: not the same.*data.graphs was 24 and is now 12"),
 ]
 
 
