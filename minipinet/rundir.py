@@ -160,11 +160,12 @@ def _surroundings() -> dict[str, Any]:
 
 
 def _check_same(found: Mapping[str, Any], asked: Mapping[str, Any], folder: Path) -> None:
-    differences = list(_differences({key: found.get(key) for key in asked}, asked))
-    # Which graph is in which part follows from the rest, and is a long list.
-    telling = [text for text in differences if not text.startswith("split")] or differences
-    if differences:
-        raise UsageError(f"{folder}: cannot be resumed, the run in it differs: {'; '.join(telling)}")
+    # Which graph is in which part follows from the rest, and is a long list: it is told if nothing else differs.
+    lists = {"split", "splits"} & asked.keys()
+    for keys in (asked.keys() - lists, lists):
+        differences = list(_differences({key: found.get(key) for key in keys}, {key: asked[key] for key in keys}))
+        if differences:
+            raise UsageError(f"{folder}: cannot be resumed, the run in it differs: {'; '.join(differences)}")
     versions = _surroundings()["versions"]
     if found.get("versions") != versions:
         changed = "; ".join(_differences(found.get("versions"), versions))
