@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -32,6 +34,19 @@ class Adjacency(NamedTuple):
     repeats: int
     reweighted: int
     one_way: int
+
+
+def degrees(A: csr_array) -> NDArray[np.float64]:
+    """Return the sum of the weights in each row of A, correctly rounded, so that no order of the nodes shows in it.
+
+    Examples
+    --------
+    >>> degrees(csr_array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0, 1, 0]])).tolist()
+    [0.6, 0.6, 1.0]
+    """
+    if (A.data == np.rint(A.data)).all():  # whole numbers add up exactly
+        return np.asarray(A.sum(axis=1), dtype=np.float64)
+    return np.array([math.fsum(A.data[i:j]) for i, j in pairwise(A.indptr.tolist())])
 
 
 def build_adjacency(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from minipinet._networkx import NetworkxParts, networkx_parts
 from minipinet._words import listed
+from minipinet.adjacency import degrees
 from minipinet.errors import Notice, UsageError
 from minipinet.graphs import Graph
 from minipinet.union import DisjointUnion
@@ -125,7 +126,7 @@ def _features(parts: NetworkxParts, encoder: FeatureEncoder | None) -> NDArray[n
     notices = parts.notices
     if encoder is not None:
         labels = parts.labels if parts.labels.shape[1] else None
-        X, unseen = encoder.encode_quietly(labels, X if X.shape[1] else None, parts.A.sum(axis=1))
+        X, unseen = encoder.encode_quietly(labels, X if X.shape[1] else None, degrees(parts.A))
         notices += unseen
     elif parts.labels.shape[1]:
         raise UsageError("node_label: labels need the encoder of a data set or model, got encoder=None")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from minipinet._words import counted
-from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency
+from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency, degrees
 from minipinet.errors import Notice, UsageError
 
 
@@ -64,7 +64,7 @@ class Graph:
     @property
     def deg(self) -> NDArray[np.float64]:
         """Degrees ``A 1``, shape (N,): the sum of the weights in each row; a loop counts once."""
-        return np.asarray(self.A.sum(axis=1), dtype=np.float64)
+        return degrees(self.A)
 
 
 def as_graph(A: Any, X: Any = None, *, weighted: bool = False, directed: bool = False) -> Graph:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from minipinet._array import Array
 from minipinet._networkx import as_members
 from minipinet._words import counted, have, listed
+from minipinet.adjacency import degrees
 from minipinet.checkpoint import load_described, read_params, save_described
 from minipinet.conversions import networkx_union
 from minipinet.datasets.dataset import Dataset
@@ -22,6 +23,7 @@ from minipinet.datasets.encoder import KINDS, FeatureEncoder
 from minipinet.errors import DataError, Notice, UsageError
 from minipinet.evaluation import score
 from minipinet.graphs import Graph
+from minipinet.invariance import bitwise_score
 from minipinet.params import PiNetParams
 from minipinet.quotient import refine
 from minipinet.reading import Reading, as_reading
@@ -81,7 +83,11 @@ class PiNet:
         return f"PiNet({classes}, {features}, widths {self.settings.hidden} and {self.settings.out}, {pq})"
 
     def predict(
-        self, graphs: Dataset | DisjointUnion | Sequence[Graph] | Sequence[nx.Graph], **conversion: Any
+        self,
+        graphs: Dataset | DisjointUnion | Sequence[Graph] | Sequence[nx.Graph],
+        *,
+        bitwise: bool = False,
+        **conversion: Any,
     ) -> NDArray[Any]:
         """Label graphs.
 
@@ -90,6 +96,9 @@ class PiNet:
         graphs : Dataset, DisjointUnion, or sequence of Graph or of networkx graphs
             Node labels and attributes of a Dataset and of networkx graphs are encoded as in training; the X of a
             Graph or DisjointUnion must have been, as :func:`minipinet.datasets.load_graphs` does.
+        bitwise : bool
+            True: in float64 with exact sums (`minipinet.invariance`), so that a graph's scores are the same to the
+            last bit however its nodes are ordered and whatever else is scored; at most twice the time.
         **conversion
             For networkx graphs alone: ``node_label``, ``node_attributes``, ``weight``, ``directed`` and ``default``
             as for :func:`minipinet.conversions.from_networkx`. All but ``default`` are as in training unless given;
@@ -106,21 +115,23 @@ class PiNet:
             For graphs that do not fit the model. A node label that the model has never seen is no error: its
             columns are zero, and a Notice names it. Another counts graphs without nodes: their scores mean nothing.
         """
-        labels: NDArray[Any] = np.array(self.classes)[self.logits(graphs, **conversion).argmax(axis=1)]
+        labels: NDArray[Any] = np.array(self.classes)[self.logits(graphs, bitwise=bitwise, **conversion).argmax(axis=1)]
         return labels
 
-    def probabilities(self, graphs: Any, **conversion: Any) -> Array:
+    def probabilities(self, graphs: Any, *, bitwise: bool = False, **conversion: Any) -> Array:
         """Return the probability of each class, (G, C), rows summing to 1; arguments as in :meth:`predict`."""
-        return np.exp(log_softmax(self.logits(graphs, **conversion)))
+        return np.exp(log_softmax(self.logits(graphs, bitwise=bitwise, **conversion)))
 
-    def logits(self, graphs: Any, **conversion: Any) -> Array:
+    def logits(self, graphs: Any, *, bitwise: bool = False, **conversion: Any) -> Array:
         """Return the scores before the softmax, (G, C); arguments as in :meth:`predict`."""
         if not isinstance(graphs, Dataset | Sequence):
             raise UsageError(f"graphs: expected a Dataset or a list of graphs, got {type(graphs).__name__}")
+        if not isinstance(bitwise, bool):
+            raise UsageError(f"bitwise: expected True or False, got {bitwise!r}")
         _check_options(graphs, conversion)
         B = graphs.ptr.size - 1 if isinstance(graphs, DisjointUnion) else len(graphs)
         if B == 0:
-            return np.empty((0, len(self.classes)), self.settings.dtype)
+            return np.empty((0, len(self.classes)), "float64" if bitwise else self.settings.dtype)
         union = self._union(graphs, conversion)
         d = self.params.W_A0.shape[0]
         if union.X.shape[1] != d:
@@ -130,6 +141,8 @@ class PiNet:
             their = "its" if empty == 1 else "their"
             text = f"{empty} of {counted(B, 'graph')} {have(empty)} no node: {their} scores say nothing"
             warnings.warn(text, Notice, stacklevel=2)
+        if bitwise:
+            return bitwise_score(self.params, self.settings.pairs, union, merge=self.settings.merge)
         return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -176,8 +189,7 @@ class PiNet:
             union = graphs.graphs
             if graphs.encoder == self.encoder:
                 return union
-            deg = union.A.sum(axis=1)
-            return union._replace(X=self.encoder.encode(graphs.node_labels, graphs.attributes, deg))
+            return union._replace(X=self.encoder.encode(graphs.node_labels, graphs.attributes, degrees(union.A)))
         if all(isinstance(graph, Graph) for graph in graphs):
             return disjoint_union(graphs)
         members = as_members(graphs)

@@ -25,3 +25,17 @@ def test_the_forms_are_timed_side_by_side(tmp_path: Path) -> None:
         assert quotient > 0
         assert plain > 0
         assert float(row[6]) > 0
+
+
+def test_exact_sums_are_counted_and_timed_beside_ordinary_ones(tmp_path: Path) -> None:
+    words = ["--datasets", "MUTAG", "--models", "2", "--graphs", "30", "--rounds", "1"]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "bench_bitwise.py"), *words],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+    )  # fmt: skip
+    *_, row, total = ([cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines())
+    assert row[:3] == ["MUTAG", "28", "60"]
+    assert int(row[3]) > 30
+    assert int(row[4]) == 0
+    assert float(row[5]) < 1e-5
+    assert total[:5] == ["all", "", "60", row[3], "0"]

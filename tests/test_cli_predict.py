@@ -236,3 +236,26 @@ def test_evaluate_takes_named_sets_from_a_data_dir(capsys: Capture, run_dir: Pat
     write_folder(Path("sets") / "PTC_MR", name="PTC_MR")
     outcome = call(capsys, "evaluate", run_dir, "ptc-mr", "--data-dir", "sets", "--json")
     assert outcome.json["data"]["graphs"] == 2
+
+
+def test_bitwise_predictions_do_not_depend_on_the_order_of_nodes(capsys: Capture, run_dir: Path) -> None:
+    rng = np.random.default_rng(0)
+    graphs = [molecule(*rng.integers(0, 4, 9).tolist()) for _ in range(12)]
+    shuffled = []
+    for G in graphs:
+        H = nx.Graph()
+        H.add_nodes_from((v, G.nodes[v]) for v in rng.permutation(9).tolist())
+        H.add_edges_from(G.edges)
+        shuffled.append(H)
+    write_graphs("some.json", *graphs)
+    write_graphs("same.json", *shuffled[::-1], molecule(1, 1, 2))
+    some, same = (
+        call(capsys, "predict", run_dir, f"{name}.json", "--bitwise", "--json").json for name in ("some", "same")
+    )
+    assert some["bitwise"] is same["bitwise"] is True
+    assert same["probabilities"][-2::-1] == some["probabilities"]
+    ordinary = call(capsys, "predict", run_dir, "some.json", "--json").json
+    assert ordinary["bitwise"] is False
+    assert ordinary["labels"] == some["labels"]
+    assert np.abs(np.subtract(ordinary["probabilities"], some["probabilities"])).max() < 1e-4
+    assert call(capsys, "predict", run_dir, "MUTAG", "--bitwise").status == 0

@@ -74,7 +74,7 @@ def test_probabilities_logits_and_predictions_agree(model: PiNet) -> None:
 
 
 def test_case_070_the_softmax_is_taken_once(model: PiNet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PiNet, "logits", lambda self, graphs: np.array([[10.0, -10.0]]))
+    monkeypatch.setattr(PiNet, "logits", lambda self, graphs, **_: np.array([[10.0, -10.0]]))
     probabilities = model.probabilities([])
     assert 2.0e-9 < -np.log(probabilities[0, 0]) < 2.1e-9  # 0.313 after a second softmax
     assert probabilities[0, 1] < 1e-8

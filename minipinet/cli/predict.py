@@ -43,6 +43,12 @@ def add_parser(commands: Any) -> None:
         metavar="KEY,...",
         help="node-link graphs: keys of the numbers, joined in this order (default: as in training)",
     )
+    parser.add_argument(
+        "--bitwise",
+        action="store_true",
+        help="exact sums in float64: the same bits for a graph however its nodes are ordered and whatever else is "
+        "in DATA (at most twice the time)",
+    )
     common.add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -58,6 +64,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
                 "model": args.model,
                 "data": args.data,
                 "classes": model.classes,
+                "bitwise": args.bitwise,
                 "labels": labels,
                 "probabilities": probabilities,
             }
@@ -72,7 +79,7 @@ def _probabilities(model: PiNet, args: argparse.Namespace) -> Any:
     keys = {"node_label": args.node_label, "node_attributes": args.node_attributes}
     conversion = {name: value.split(",") for name, value in keys.items() if value is not None}
     if args.data.endswith(".json"):
-        return _node_link_probabilities(model, args.data, conversion)
+        return _node_link_probabilities(model, args.data, args.bitwise, conversion)
     if conversion:
         raise UsageError(
             "--node-label, --node-attributes: expected a file NAME.json with them, a TU set has its own keys"
@@ -80,16 +87,17 @@ def _probabilities(model: PiNet, args: argparse.Namespace) -> Any:
     from minipinet.datasets import load_graphs
 
     directed = model.reading.directed
-    return model.probabilities(load_graphs(args.data, model.encoder, data_dir=args.data_dir, directed=directed))
+    graphs = load_graphs(args.data, model.encoder, data_dir=args.data_dir, directed=directed)
+    return model.probabilities(graphs, bitwise=args.bitwise)
 
 
-def _node_link_probabilities(model: PiNet, path: str, conversion: dict[str, list[str]]) -> Any:
+def _node_link_probabilities(model: PiNet, path: str, bitwise: bool, conversion: dict[str, list[str]]) -> Any:
     from minipinet._networkx import MissingAttributeError
     from minipinet.node_link import read_node_link
 
     graphs = read_node_link(path)
     try:
-        return model.probabilities(graphs, **conversion)
+        return model.probabilities(graphs, bitwise=bitwise, **conversion)
     except MissingAttributeError as error:
         keys = "--node-label and --node-attributes name the keys of nodes, edges are read as in training"
         raise DataError(f"{path}, {error.found}; {keys}") from error

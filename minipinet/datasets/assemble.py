@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minipinet._words import counted
-from minipinet.adjacency import build_adjacency
+from minipinet.adjacency import build_adjacency, degrees
 from minipinet.datasets.dataset import Dataset, index_classes
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.tu import TUContent
@@ -54,7 +54,7 @@ def assemble_graphs(
             f"{name}: {entries} of A added or raised to make it symmetric, since the edge list is not "
             "(directed=True leaves it as it is)"
         )
-    deg = np.asarray(A.sum(axis=1))
+    deg = degrees(A)
     if encoder is None:
         if features == "labels" and content.node_labels is None:
             features = "constant"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._words import counted
+from minipinet.adjacency import degrees
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.values import as_values
 from minipinet.errors import UsageError
@@ -242,13 +243,9 @@ def refit_encoder(dataset: Dataset, train: Any) -> Dataset:
     ((0, 1, 2, 3, 5, 6),)
     """
     part = dataset[train]
-    encoder = fit_encoder(dataset.encoder.kind, part.node_labels, part.attributes, _degrees(part.graphs))
-    X = encoder.encode(dataset.node_labels, dataset.attributes, _degrees(dataset.graphs))
+    encoder = fit_encoder(dataset.encoder.kind, part.node_labels, part.attributes, degrees(part.graphs.A))
+    X = encoder.encode(dataset.node_labels, dataset.attributes, degrees(dataset.graphs.A))
     return replace(dataset, graphs=dataset.graphs._replace(X=X), encoder=encoder)
-
-
-def _degrees(graphs: DisjointUnion) -> NDArray[np.float64]:
-    return np.asarray(graphs.A.sum(axis=1), dtype=np.float64)
 
 
 def _portable(array: NDArray[Any] | None) -> NDArray[Any]:

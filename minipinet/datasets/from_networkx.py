@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from minipinet._networkx import networkx_parts
 from minipinet._words import listed
+from minipinet.adjacency import degrees
 from minipinet.datasets.dataset import Dataset, index_classes
 from minipinet.datasets.encoder import fit_encoder
 from minipinet.datasets.values import as_values
@@ -96,7 +97,7 @@ def dataset_from_networkx(
                 "or say features='constant')",
             )
         features = _NAMED[node_labels is not None, attributes is not None]
-    deg = parts.A.sum(axis=1)
+    deg = degrees(parts.A)
     encoder = fit_encoder(features, node_labels, attributes, deg)
     union = DisjointUnion(parts.A, encoder.encode(node_labels, attributes, deg), parts.ptr)
     for text in notices:
