@@ -5,7 +5,8 @@
 For each data set and each of several models with random weights, graphs are drawn (the largest and the smallest
 always among them), their nodes are shuffled, and both are scored: node by node in float64, and with exact sums (in the
 quotient form before the shuffling, node by node and in batches of another size after it). "differ" counts graphs of
-which any bit of any score has changed. The distance is the largest difference between both ways of scoring, over the largest score.
+which any bit of any score has changed. The distance is the largest difference between both ways of scoring, over the
+largest score.
 Times are of whole calls, refinement included, on all graphs of the set with one BLAS thread; a round takes every call
 once, and the table gives the median of the ratios round by round.
 """
