@@ -172,7 +172,9 @@ def _inexact_rows(A: Sparse, step: Array) -> Array:
     used = step[step > 0]
     if not len(used) or not A.nnz:
         return np.empty(0, np.int64)
-    deg, unit = A.sum(axis=1), _weight_unit(A.data)
+    deg = A.sum(axis=1)
+    whole = (A.data == np.rint(A.data)).all()
+    unit = np.ones(1) if whole else _lowest_bit(A.data)
     if deg.max() * used.max() <= 2.0 ** (MANTISSA - STATE_BITS) * unit.min() * used.min():
         return np.empty(0, np.int64)
     # The same row by row; zero weights and zero states take no part.
@@ -182,7 +184,7 @@ def _inexact_rows(A: Sparse, step: Array) -> Array:
     part = (A.data != 0) & (steps > 0)
     high = np.maximum.reduceat(np.where(part, steps, 0), at)
     low = np.minimum.reduceat(np.where(part, steps, np.inf), at)
-    unit = np.minimum.reduceat(unit, at)
+    unit = np.minimum.reduceat(_lowest_bit(A.data), at)
     fails = deg[filled] * high > 2.0 ** (MANTISSA - STATE_BITS) * unit * low
     most = deg[filled] / unit
     if (most[fails] > 2.0 ** (MANTISSA - WINDOW)).any():
@@ -190,10 +192,8 @@ def _inexact_rows(A: Sparse, step: Array) -> Array:
     return filled[fails]
 
 
-def _weight_unit(weights: Array) -> Array:
-    """Return the lowest bit of each weight, infinite for 0."""
-    if (weights == np.rint(weights)).all():
-        return np.where(weights == 0, np.inf, 1.0)
+def _lowest_bit(weights: Array) -> Array:
+    """Return the greatest power of two that divides each weight; infinite for 0."""
     mantissa, e = np.frexp(weights)
     whole = np.ldexp(mantissa, MANTISSA).astype(np.int64)
     return np.where(weights == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), e - MANTISSA))

@@ -103,6 +103,9 @@ def test_nor_where_weights_and_features_differ_by_many_orders(spread: int, seed:
     scores = bitwise_score(params, None, disjoint_union(graphs))
     assert same(bitwise_score(params, None, disjoint_union(moved(graphs, rng))), scores)
     assert same(bitwise_score(params, None, disjoint_union(moved(graphs, rng)), merge=False, batch_size=5), scores)
+    whole = [as_graph(np.round(graph.A.toarray()), graph.X, weighted=True, directed=True) for graph in graphs]
+    scores_whole = bitwise_score(params, None, disjoint_union(whole))
+    assert same(bitwise_score(params, None, disjoint_union(moved(whole, rng)), merge=False), scores_whole)
     if spread <= 3:
         ordinary = score(params, None, refine(disjoint_union(graphs)), np.arange(12))
         assert tolerances.relative_error(scores, ordinary) < tolerances.BITWISE
