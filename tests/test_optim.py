@@ -152,3 +152,14 @@ def test_it_finds_the_bottom_of_a_bowl() -> None:
         grads = PiNetParams(*(None if w is None else w - t for w, t in zip(params, target, strict=True)))
         params, state = adam_step(params, grads, state, lr=0.01)
     assert max(relative_error(w, t) for w, t in zip(params, target, strict=True)) < 1e-3
+
+
+@pytest.mark.parametrize("which", ["grads", "m", "v"])
+def test_a_tree_that_lacks_a_leaf_is_not_cut_to_fit(which: str) -> None:
+    params, grads = params_of(), params_of(seed=1)
+    state = adam_init(params)
+    trees: dict[str, Any] = {"grads": grads, "m": state.m, "v": state.v}
+    for wrong in (tuple(trees[which])[:-1], (*trees[which], np.zeros(1))):
+        changed: dict[str, Any] = {**trees, which: wrong}
+        with pytest.raises(ValueError, match="zip"):
+            adam_step(params, changed["grads"], AdamState(0, changed["m"], changed["v"]))
