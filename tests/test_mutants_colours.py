@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 
 import numpy as np
 import scipy.sparse
@@ -30,6 +31,49 @@ def test_the_scrambling_is_that_of_splitmix64() -> None:
     assert colours._mix(states).tolist() == [
         6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
     ]  # fmt: skip
+
+
+def test_numbers_hash_as_float64_and_the_smallest_difference_counts() -> None:
+    numbers = [0.0, 1e-300, 2e-300, 1.0, np.nextafter(1.0, 2.0), 2.0**53, 2.0**53 + 2, -1.0]
+    assert distinct(colours._bits(np.array(numbers)))
+    for dtype in ("int64", "float32", "bool"):
+        assert (colours._bits(np.array([0, 1], dtype)) == colours._bits(np.array([0.0, 1.0]))).all()
+    assert colours._bits(np.array([0.0, -0.0])).tolist() == [0, 0]
+
+
+GOLDEN, WORD = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+
+def mix(h: int) -> int:
+    """Scramble one word, in Python's whole numbers."""
+    h = ((h ^ (h >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+    h = ((h ^ (h >> 27)) * 0x94D049BB133111EB) & WORD
+    return h ^ (h >> 31)
+
+
+def bits(x: float) -> int:
+    return int(struct.unpack("<Q", struct.pack("<d", x + 0.0))[0])
+
+
+def test_the_hash_stays_what_it_is() -> None:
+    # It orders the terms of every sum over colours: another one, as good, would change the last bits of a resumed run.
+    X, deg = np.array([[0.5, -2.0], [-0.0, 3.0], [1.0, 1.0]]), np.array([2.0, 0.0, 1.5])
+    rows = []
+    for features, degree in zip(X.tolist(), deg.tolist(), strict=True):
+        h = mix((bits(degree) + GOLDEN) & WORD)
+        for x in features:
+            h = mix((h * GOLDEN + bits(x)) & WORD)
+        rows.append(h)
+    assert hash_rows(X, deg).tolist() == rows
+
+    seen: list[dict[int, float]] = [{0: 1.0, 2: 0.5}, {}, {0: 3.0, 1: 1.0, 2: 2.0}]
+    own, content = [1, 0, 2], rows
+    expected = []
+    for row, colour in zip(seen, own, strict=True):
+        total = sum(mix((content[column] + GOLDEN * mix(bits(weight))) & WORD) for column, weight in row.items())
+        expected.append(mix((mix(content[colour]) * GOLDEN + total) & WORD))
+    hashes = hash_neighbourhoods(neighbourhoods(seen, 3), np.array(own), np.array(content, np.uint64))
+    assert hashes.tolist() == expected
 
 
 def test_different_rows_hash_differently_and_equal_ones_alike() -> None:
