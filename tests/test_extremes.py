@@ -32,8 +32,16 @@ def test_a_feature_beyond_float32_is_refused_by_its_value(value: float) -> None:
 
 def test_a_weight_beyond_float32_is_refused_by_its_value() -> None:
     quotient = refine(disjoint_union([as_graph(np.multiply(EDGE, 1e39), weighted=True)]))
-    with pytest.raises(DataError, match=r"1e\+39, more than float32 holds"):
+    with pytest.raises(DataError, match=r"^an edge weight is 1e\+39, more than float32 holds"):
         make_batch(quotient, [0], "float32")
+    assert make_batch(quotient, [0], "float64").steps[0].A.max() == 1e39
+
+
+def test_weights_that_are_too_large_together_are_refused_by_their_sum() -> None:
+    star = np.array([[0.0, 3e38, 3e38], [3e38, 0.0, 0.0], [3e38, 0.0, 0.0]])
+    graph = as_graph(star, [[0.0], [1.0], [2.0]], weighted=True)  # leaves of two colours, so no entry is the sum
+    with pytest.raises(DataError, match=r"^the sum of a node's edge weights is 6e\+38, more than float32 holds"):
+        make_batch(refine(disjoint_union([graph])), [0], "float32")
 
 
 @pytest.mark.parametrize("C", [2, 3])

@@ -134,6 +134,13 @@ def test_a_batch_has_one_dtype(dtype: str) -> None:
     assert {a.dtype.name for a in floats} == {dtype}
 
 
+def test_the_matrices_of_a_batch_have_indices_of_32_bits() -> None:
+    batch = make_batch(refine(disjoint_union([as_graph(strategies.path(n)) for n in (2, 3, 4)])), [2, 0])
+    for matrix in (*(step.A for step in batch.steps), *(step.A_T for step in batch.steps), batch.pool.counts):
+        assert {matrix.indptr.dtype, matrix.indices.dtype} == {np.dtype(np.int32)}
+        assert len(matrix.data) == len(matrix.indices) == matrix.indptr[-1]
+
+
 def test_one_number_may_occur_twice_and_order_is_kept() -> None:
     graphs = [as_graph(strategies.path(n)) for n in (2, 3, 4)]
     batch = make_batch(refine(disjoint_union(graphs)), [2, 0, 2])
