@@ -49,6 +49,9 @@ class Device:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a device array was handed to NumPy")
 
+    def __array_function__(self, *_: Any) -> Any:
+        raise TypeError("a device array was handed to a function of NumPy")
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -182,6 +185,7 @@ def test_the_stand_in_refuses_what_a_device_refuses() -> None:
     calls: list[Callable[[], Any]] = [
         lambda: np.exp(x),
         lambda: np.zeros_like(x),
+        lambda: np.result_type(x, x),
         lambda: np.asarray(x),
         lambda: x + np.ones(3),
         lambda: x[np.arange(2)],
