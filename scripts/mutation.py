@@ -27,6 +27,7 @@ from mutation_report import (
     TIMEOUT,
     UNCHECKED,
     Mutant,
+    commit_of,
     export,
     read_mutants,
     read_reasons,
@@ -145,6 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.again and not (WORK / "mutants").is_dir():
         parser.error("--again: nothing was tested before")
     prepare(WORK)
+    commit = commit_of(ROOT)  # others may commit meanwhile
     whole = modules == list(MODULES) and options.only is None
     names: list[str] = []
     if options.again:
@@ -164,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mutants, reasons = selected(read_mutants(WORK, MODULES), modules, options.only), read_reasons(REASONS)
     print(*table(mutants, reasons), "", *survivors(mutants, reasons), sep="\n")
     if whole:
-        export(mutants, reasons, RESULTS, setting(mutants, sys.argv[1:] if arguments is None else arguments, ROOT))
+        export(mutants, reasons, RESULTS, setting(mutants, sys.argv[1:] if arguments is None else arguments, commit))
     unexplained = [m for m in mutants if m.status not in (KILLED, TIMEOUT) and m.key not in reasons]
     return int(bool(unexplained) or score(mutants, reasons) < LEAST_SCORE)
 

@@ -125,17 +125,20 @@ def survivors(mutants: Sequence[Mutant], reasons: dict[str, str]) -> list[str]:
     return lines
 
 
-def setting(mutants: Sequence[Mutant], arguments: Sequence[str], root: Path) -> str:
-    """Say what was run, on what, with which versions, and how long it took."""
+def commit_of(root: Path) -> str:
+    """Return the commit that a folder is at, with -dirty for changes that are not committed."""
     git = ["git", "-C", str(root), "describe", "--always", "--dirty"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-    versions = [
-        f"{name} {importlib.metadata.version(name)}" for name in ("mutmut", "pytest", "hypothesis", "numpy", "scipy")
-    ]
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+def setting(mutants: Sequence[Mutant], arguments: Sequence[str], commit: str) -> str:
+    """Say what was run, on what, with which versions, and how long it took."""
+    names = ("mutmut", "pytest", "hypothesis", "numpy", "scipy")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    command = " ".join(["python scripts/mutation.py", *arguments])
     return (
-        f"`python scripts/mutation.py {' '.join(arguments)}` at commit {commit or 'unknown'}; {platform.machine()}, "
-        f"{os.cpu_count()} shared cores; Python {platform.python_version()}, {', '.join(versions)}; "
-        f"{sum(m.seconds for m in mutants) / 60:.0f} minutes of one process."
+        f"`{command}` at commit {commit}; {platform.machine()}, {os.cpu_count()} shared cores; Python "
+        f"{platform.python_version()}, {versions}; {sum(m.seconds for m in mutants) / 60:.0f} minutes of one process."
     )
 
 
