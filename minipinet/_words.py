@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,3 +41,17 @@ def listed(values: Iterable[Any]) -> str:
     """
     texts = list(map(repr, values))
     return ", ".join([*texts[:_SHOWN], *(["..."] if len(texts) > _SHOWN else [])])
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a question for the name that was probably meant, if one is like it; dashes in front do not count.
+
+    Examples
+    --------
+    >>> nearest("--sed", ["--seed", "--l2"]), nearest("x", ["--seed"])
+    ('; did you mean --seed?', '')
+    """
+    bare = {name.lstrip("-"): name for name in known}
+    word = word.lstrip("-")
+    near = [name for name in bare if name.startswith(word)] or difflib.get_close_matches(word, bare, n=1)
+    return f"; did you mean {bare[near[0]]}?" if near else ""

@@ -1,1 +1,1 @@
-"""The other systems of the paper, behind one small interface."""
+"""PiNet and the other systems of the paper, behind one small interface."""

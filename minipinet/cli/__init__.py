@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import os
 import sys
 import warnings
@@ -17,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TextIO
 
 import minipinet
+from minipinet._words import nearest
 from minipinet.cli import data, evaluate, predict, train, verify
 from minipinet.errors import MinipinetError, Notice, UsageError
 
@@ -50,10 +50,10 @@ class _Parser(argparse.ArgumentParser):
                 break
             if self._commands is not None and not word.startswith("-"):
                 if word not in self._commands.choices:
-                    self.error(f"unknown command {word!r}{_nearest(word, self._commands.choices)}")
+                    self.error(f"unknown command {word!r}{nearest(word, self._commands.choices)}")
                 break
             if word.startswith("--") and option not in self._option_string_actions:
-                self.error(f"unknown option {option}{_nearest(option, self._option_string_actions)}")
+                self.error(f"unknown option {option}{nearest(option, self._option_string_actions)}")
         namespace, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unexpected: {' '.join(rest)}")
@@ -61,14 +61,6 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    """Return a question for the one that was probably meant, if one is like it."""
-    bare = {name.lstrip("-"): name for name in known}
-    word = word.lstrip("-")
-    near = [name for name in bare if name.startswith(word)] or difflib.get_close_matches(word, bare, n=1)
-    return f"; did you mean {bare[near[0]]}?" if near else ""
 
 
 def build_parser() -> argparse.ArgumentParser:

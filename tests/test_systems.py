@@ -1,0 +1,124 @@
+"""What every system keeps to, and PiNet as one of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minipinet.baselines.pinet import PiNetSystem
+from minipinet.baselines.system import SYSTEMS, System, system_named
+from minipinet.crossval import cross_validate
+from minipinet.datasets import Dataset
+from minipinet.errors import UsageError
+from minipinet.settings import Settings
+from minipinet.splits import fold_seed, stratified_folds
+from tests.small_data import two_kinds
+
+DATA = two_kinds()
+TRAIN, TEST = np.arange(16), np.arange(16, 24)
+SMALL = {"epochs": 4, "batch_size": 7, "hidden": 6, "out": 4, "lr": 1e-2}
+
+
+def existing() -> list[str]:
+    """Return the short names of the systems that can be had here: some need an extra."""
+    names = []
+    for short in SYSTEMS:
+        try:
+            system_named(short)
+        except ImportError:
+            continue
+        names.append(short)
+    return names
+
+
+def other_labels(data: Dataset, test: np.ndarray) -> Dataset:
+    y = data.y.copy()
+    y[test] = 1 - y[test]
+    return replace(data, y=y)
+
+
+def quick(short: str) -> System:
+    """Return a system that takes a moment."""
+    system = system_named(short)
+    return system_named(short, **{name: value for name, value in SMALL.items() if name in system.settings})
+
+
+@pytest.mark.parametrize("short", existing())
+def test_settings_are_json_and_make_the_system_again(short: str) -> None:
+    system = system_named(short)
+    settings = json.loads(json.dumps(system.settings, allow_nan=False))
+    assert system_named(short, **settings) == system
+    assert isinstance(system.name, str)
+    assert system.grid()[0] == system
+
+
+@pytest.mark.parametrize("short", existing())
+def test_a_fit_repeats_itself_and_looks_at_no_label_outside(short: str) -> None:
+    pytest.importorskip("pynauty") if short == "patchy-san" else None
+    system = quick(short)
+    state = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
+    before = DATA.y.tobytes(), DATA.graphs.X.tobytes(), TRAIN.tobytes()
+    fitted = system.fit(DATA, TRAIN, seed=3)
+    again = system.fit(other_labels(DATA, TEST), TRAIN, seed=3)
+    predictions = fitted.predict(TEST)
+    assert predictions.dtype == np.int64
+    assert predictions.shape == TEST.shape
+    assert set(predictions.tolist()) <= {0, 1}
+    assert predictions.tolist() == again.predict(TEST).tolist()
+    assert fitted.predict(TEST[::-1]).tolist() == predictions[::-1].tolist()
+    details = [json.loads(json.dumps(dict(f.details), allow_nan=False)) for f in (fitted, again)]
+    assert all(entry.pop("seconds") >= 0 for entry in details)
+    assert details[0] == details[1]
+    assert (DATA.y.tobytes(), DATA.graphs.X.tobytes(), TRAIN.tobytes()) == before
+    assert np.array_equal(state, np.random.get_state(legacy=False)["state"]["key"])  # noqa: NPY002
+
+
+@pytest.mark.parametrize("short", existing())
+def test_validation_graphs_are_scored_and_reported(short: str) -> None:
+    pytest.importorskip("pynauty") if short == "patchy-san" else None
+    fitted = quick(short).fit(DATA, TRAIN[:10], seed=0, validation=TRAIN[10:])
+    assert 0 <= fitted.details["validation_accuracy"] <= 1
+
+
+def test_pinet_is_the_one_of_train() -> None:
+    """The folds and numbers of `minipinet train`, to the last bit."""
+    settings = Settings(**SMALL)  # type: ignore[arg-type]
+    expected = cross_validate(DATA, settings, folds=3)
+    for fold, (train, test) in enumerate(stratified_folds(DATA.labels, 3, 0)):
+        fitted = PiNetSystem(**SMALL).fit(DATA, train, seed=fold_seed(0, fold))  # type: ignore[arg-type]
+        result = expected.folds[fold]
+        assert fitted.predict(test).tolist() == result.predictions.tolist()
+        assert fitted.details["epoch"] == 4
+        assert fitted.details["history"]["loss"] == [float(f"{record.loss:.6g}") for record in result.history]
+        assert np.shape(fitted.details["history"]["p"]) == (4, 4)
+
+
+def test_pinet_keeps_the_epoch_that_was_best_on_the_validation_graphs() -> None:
+    system = PiNetSystem(epochs=12, batch_size=7, hidden=6, out=4, lr=0.1)
+    fitted = system.fit(DATA, TRAIN[:10], seed=1, validation=TRAIN[10:])
+    history = fitted.details["history"]
+    losses = history["validation_loss"]
+    assert len(losses) == 12
+    assert fitted.details["epoch"] == 1 + int(np.argmin(losses)) < 12
+    assert fitted.details["validation_accuracy"] == np.mean(fitted.predict(TRAIN[10:]) == DATA.y[TRAIN[10:]])
+
+
+def test_pinets_grid_is_the_papers_search() -> None:
+    assert len({str(system.pq) for system in PiNetSystem().grid()}) == len(PiNetSystem().grid()) == 5
+    grid = PiNetSystem(pq=(1, 1), epochs=3).grid()
+    assert grid[0] == PiNetSystem(pq=(1, 1), epochs=3)
+    assert len(grid) == len(set(grid)) == 5
+
+
+def test_unknown_names_and_settings_are_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"^'gcn-sun': is none of pinet, .*; did you mean gcn-sum\?$"):
+        system_named("gcn-sun")
+    with pytest.raises(
+        UsageError, match=r"^epoch: is no setting of pinet, which has epochs, .*; did you mean epochs\?$"
+    ):
+        system_named("pinet", epoch=3)
+    with pytest.raises(UsageError, match=r"^epochs: expected a whole number of at least 1, got 0"):
+        system_named("pinet", epochs=0)
