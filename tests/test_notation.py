@@ -26,7 +26,7 @@ PACKAGE = ROOT / "minipinet"
 MATHS = [
     PACKAGE / f"{name}.py"
     for name in ("propagation", "attention", "readout", "attention_readout", "model", "params", "quotient", "batch")
-] + [PACKAGE / "baselines" / "convolution.py"]
+] + [PACKAGE / "baselines" / name for name in ("convolution.py", "patchy_san_network.py")]
 
 #: What counts as a symbol of the mathematics: one capital, or p, q, s, b, y, deg; perhaps with an index.
 SYMBOL = r"(?:[A-Z]|[pqsby]|deg)(?:_[A-Za-z0-9]+)*"
