@@ -94,8 +94,8 @@ SMALL: dict[str, tuple[Any, Any]] = {
 }
 
 
-def check(forward: Any, backward: Any, method: str = "central", **inputs: Any) -> Report:
-    return check_pair(forward, backward, inputs, rng=generator(), method=method)
+def check(forward: Any, backward: Any, method: str = "central", seed: int = 0, **inputs: Any) -> Report:
+    return check_pair(forward, backward, inputs, rng=generator(seed), method=method)
 
 
 def scaled(backward: Any, factor: float) -> Callable[..., Any]:

@@ -192,7 +192,7 @@ def test_inputs_that_are_not_floating_point_are_refused_by_name(bad: Any) -> Non
 
 
 def test_unknown_method_and_forwards_that_refuse_complex_numbers() -> None:
-    with pytest.raises(UsageError, match="method: expected one of central, complex, taylor"):
+    with pytest.raises(UsageError, match="method: expected one of central, complex, taylor, adjoint, linear"):
         check(sine_forward, sine_backward, "forward", x=np.ones(2))
     with pytest.raises(UsageError, match="method"):
         check(sine_forward, sine_backward, "float32", x=np.ones(2))

@@ -16,6 +16,8 @@ GRADIENT_CENTRAL = 1e-6
 GRADIENT_COMPLEX = 1e-12
 # The exponent of the central Taylor remainder: 2.99 to 3.01 measured when right, towards 1 when wrong.
 TAYLOR_RATE = 2.9
+# A backward's linearity in its cotangent: a few eps of float64; 2e-13 measured where terms cancel in the gradient.
+LINEAR = 1e-10
 # Float32 gradients against float64 ones: eps = 6e-8 times the terms that cancel; up to 7e-6 over seventy seeds.
 GRADIENT_FLOAT32 = 3e-5
 # The fast path against the oracle: the same sums in another order, a few hundred terms of eps = 1e-16.

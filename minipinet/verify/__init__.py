@@ -1,7 +1,12 @@
 """The gradient checker: does a hand-written backward return the derivative of its forward?
 
-A cotangent is always drawn at random (one of ones is blind to a softmax backward that returns zero). Three methods:
+A cotangent is always drawn at random (one of ones is blind to a softmax backward that returns zero). `verify_pair` runs
+several methods, `check_pair` one:
 
+``linear``
+    The backward is linear in its cotangent: g(a w1 + b w2) = a g(w1) + b g(w2) to rounding, and g(0) = 0 exactly.
+``adjoint``
+    <J v, w> = <v, g(w)>, J v by central differences of the whole output: several directions v, several cotangents w.
 ``central``
     Central differences in float64: every entry of a small array, random directions of a large one.
 ``complex``
@@ -20,5 +25,16 @@ from minipinet.verify.check import check_pair
 from minipinet.verify.probe import VerificationError
 from minipinet.verify.report import Entry, Report
 from minipinet.verify.suite import Row, verify_all
+from minipinet.verify.verification import DEFAULT_METHODS, Verification, verify_pair
 
-__all__ = ["Entry", "Report", "Row", "VerificationError", "check_pair", "verify_all"]
+__all__ = [
+    "DEFAULT_METHODS",
+    "Entry",
+    "Report",
+    "Row",
+    "Verification",
+    "VerificationError",
+    "check_pair",
+    "verify_all",
+    "verify_pair",
+]

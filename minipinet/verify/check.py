@@ -10,17 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minipinet.errors import UsageError
+from minipinet.verify.cotangent import (
+    adjoint_derivatives,
+    linear_derivatives,
+    with_cotangents,
+    worst_of_views,
+    zero_cotangent,
+)
 from minipinet.verify.derivatives import (
     REDRAWS,
     Derivative,
     direction_derivative,
     entry_derivative,
-    taylor_remainder,
     worst_entry,
 )
 from minipinet.verify.measure import TOLERANCE, describe_wrong, measure
 from minipinet.verify.probe import Backward, Forward, Point, probe, require_same_at_x
 from minipinet.verify.report import Entry, Report
+from minipinet.verify.taylor import taylor_remainder
 
 #: A Taylor remainder that is all rounding must be this small relative to the derivative.
 ROUNDING = 1e-8
@@ -36,6 +43,7 @@ def check_pair(
     name: str | None = None,
     tolerance: float | None = None,
     directions: int = 4,
+    cotangents: int = 3,
     each_entry: int = 400,
     max_skipped: float = 0.5,
 ) -> Report:
@@ -53,13 +61,15 @@ def check_pair(
         Everything to differentiate; bind the rest with `functools.partial`. Copied to float64 and never changed.
     rng : numpy.random.Generator
         For the cotangent and the directions.
-    method : {"central", "complex", "taylor"}
+    method : {"central", "complex", "taylor", "adjoint", "linear"}
     name : str, optional
         For the report; by default the forward's name.
     tolerance : float, optional
         Default `TOLERANCE`.
     directions : int
-        Random directions for each large array, or in all for ``taylor``.
+        Random directions for each large array, for each array of any size for ``adjoint``, or in all for ``taylor``.
+    cotangents : int
+        Random cotangents for ``adjoint``.
     each_entry : int
         Arrays of at most this many entries are compared entry by entry.
     max_skipped : float in [0, 1]
@@ -79,7 +89,8 @@ def check_pair(
 
     Notes
     -----
-    Two calls of the forward for each derivative (one for the complex step), 20 for each Taylor direction.
+    Two calls of the forward for each derivative (one for the complex step), 20 for each Taylor direction, 2 for each
+    array and direction of ``adjoint`` and one of the pair for each of its cotangents, 10 of the pair for ``linear``.
 
     Examples
     --------
@@ -96,16 +107,18 @@ def check_pair(
     """
     if method not in REDRAWS:
         raise UsageError(f"method: expected one of {', '.join(REDRAWS)}, got {method!r}")
-    name = name or _name_of(forward)
+    name = name or name_of(forward)
     tolerance = TOLERANCE[method] if tolerance is None else tolerance
     point = probe(name, forward, backward, inputs, rng)
-    settings = _Settings(method, tolerance, directions, each_entry, max_skipped)
-    report = _taylor(point, settings, rng) if method == "taylor" else _differences(point, settings, rng)
+    settings = _Settings(method, tolerance, directions, cotangents, each_entry, max_skipped)
+    run = {"taylor": _taylor, "adjoint": _adjoint, "linear": _linear}.get(method, _differences)
+    report = run(point, settings, rng)
     require_same_at_x(point)
     return report
 
 
-def _name_of(forward: Forward) -> str:
+def name_of(forward: Forward) -> str:
+    """Return the name of a forward without its ending, that of the function behind a partial."""
     while isinstance(forward, partial):
         forward = forward.func
     return getattr(forward, "__name__", type(forward).__name__).removesuffix("_forward")
@@ -115,6 +128,7 @@ class _Settings(NamedTuple):
     method: str
     tolerance: float
     directions: int
+    cotangents: int
     each_entry: int
     max_skipped: float
 
@@ -142,6 +156,32 @@ def _differences(point: Point, settings: _Settings, rng: np.random.Generator) ->
     entries = measure(point.names, found + [d for d in single if d is not None], method)
     problems = describe_wrong(entries, method, settings.tolerance) + kinks
     return _report(point, settings, entries, math.nan, skipped, problems)
+
+
+def _adjoint(point: Point, settings: _Settings, rng: np.random.Generator) -> Report:
+    views = with_cotangents(point, settings.cotangents, rng)
+    found: list[Derivative] = []
+    kinks: list[str] = []
+    skipped = 0
+    for k, x in enumerate(point.x):
+        planned = settings.directions if np.size(x) else 0
+        trials = [adjoint_derivatives(views, k, rng) for _ in range(planned)]
+        skipped += sum(dropped for _, dropped in trials)
+        found += [derivative for derivatives, _ in trials for derivative in derivatives]
+        compared = sum(1 for derivatives, _ in trials if derivatives)
+        kinks += _too_many_kinks(point.names[k], planned, compared, settings.max_skipped)
+    entries = measure(point.names, found, "adjoint")
+    wrong = {e.name for e in entries if e.error > settings.tolerance}
+    single = [d for k, name in enumerate(point.names) if name in wrong for d in worst_of_views(views, k, rng)]
+    entries = measure(point.names, found + single, "adjoint")
+    problems = describe_wrong(entries, "adjoint", settings.tolerance) + kinks
+    return _report(point, settings, entries, math.nan, skipped, problems)
+
+
+def _linear(point: Point, settings: _Settings, rng: np.random.Generator) -> Report:
+    entries = measure(point.names, linear_derivatives(point, rng), "linear")
+    problems = describe_wrong(entries, "linear", settings.tolerance) + zero_cotangent(point)
+    return _report(point, settings, entries, math.nan, 0, problems)
 
 
 def _taylor(point: Point, settings: _Settings, rng: np.random.Generator) -> Report:

@@ -1,9 +1,9 @@
-"""Numerical derivatives of a probed pair: single entries, random directions, Taylor remainders."""
+"""Numerical derivatives of a probed pair: single entries and random directions."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from minipinet.verify.probe import Evaluation, Point, VerificationError
 STEP = {"central": 1e-5, "complex": 1e-30}
 #: A step that crosses a kink is drawn again this many times, each time ten times shorter (Taylor, which needs long
 #: steps: from the fourth time on half as long).
-REDRAWS = {"central": 2, "complex": 0, "taylor": 15}
+REDRAWS = {"central": 2, "complex": 0, "taylor": 15, "adjoint": 2, "linear": 0}
 
 
 class Derivative(NamedTuple):
@@ -42,12 +42,22 @@ def slope(point: Point, move: Mapping[int, Array], h: float, method: str) -> flo
 
 def central_change(point: Point, move: Mapping[int, Array], h: float) -> float | None:
     """Return <dout, out(x + h v) - out(x - h v)>; None if a kink was crossed."""
+    change = output_change(point, move, h)
+    return None if change is None else paired(point.dout, change)
+
+
+def output_change(point: Point, move: Mapping[int, Array], h: float) -> list[Array] | None:
+    """Return out(x + h v) - out(x - h v), array by array; None if a kink was crossed."""
     up = point.call([v + h * move[k] if k in move else v for k, v in enumerate(point.x)])
     down = point.call([v - h * move[k] if k in move else v for k, v in enumerate(point.x)])
     if _crossed(point, up) or _crossed(point, down):
         return None
-    # The outputs are subtracted before they are summed: those that do not move cancel exactly.
-    return sum(float(np.sum(d * (a - b))) for d, a, b in zip(point.dout, up.out, down.out, strict=True))
+    return [a - b for a, b in zip(up.out, down.out, strict=True)]
+
+
+def paired(dout: Sequence[Array], change: Sequence[Array]) -> float:
+    """Return <dout, change>. Outputs that did not move have cancelled exactly before they are summed here."""
+    return sum(float(np.sum(w * c)) for w, c in zip(dout, change, strict=True))
 
 
 def _complex_call(point: Point, x: list[Array]) -> Evaluation:
@@ -70,6 +80,12 @@ def reach(v: Array) -> float:
     return max(1.0, float(np.max(np.abs(v), initial=0.0)))
 
 
+def draw_direction(x: Array, rng: np.random.Generator) -> Array:
+    """Draw a direction of normal numbers whose mean square is 1: for a scalar 1 or -1."""
+    v = rng.standard_normal(np.shape(x))
+    return v / np.sqrt(np.mean(v * v)) if np.size(v) else v
+
+
 def entry_derivative(point: Point, k: int, i: int, method: str) -> tuple[Derivative | None, int]:
     """Compare entry `i` (counted in C order) of array `k`; also return how many steps were dropped at kinks."""
     x, g = point.x[k], point.gradient[k]
@@ -87,15 +103,19 @@ def entry_derivative(point: Point, k: int, i: int, method: str) -> tuple[Derivat
 
 def direction_derivative(point: Point, k: int, method: str, rng: np.random.Generator) -> tuple[Derivative | None, int]:
     """Compare one random direction of array `k`; also return how many steps were dropped at kinks."""
-    x, g = point.x[k], point.gradient[k]
+    x = point.x[k]
     for dropped in range(REDRAWS[method] + 1):
-        v = rng.standard_normal(np.shape(x))
+        v = draw_direction(x, rng)
         numeric = slope(point, {k: v}, STEP[method] * reach(x) * 10.0**-dropped, method)
         if numeric is not None:
-            terms = g * v
-            size = max(abs(numeric), float(np.linalg.norm(terms)))
-            return Derivative(k, None, float(np.sum(terms)), numeric, size), dropped
+            return along(point, k, v, numeric), dropped
     return None, REDRAWS[method] + 1
+
+
+def along(point: Point, k: int, v: Array, numeric: float) -> Derivative:
+    """Set the gradient of array `k` along a direction beside the numeric derivative along it."""
+    terms = point.gradient[k] * v
+    return Derivative(k, None, float(np.sum(terms)), numeric, max(abs(numeric), float(np.linalg.norm(terms))))
 
 
 def worst_entry(point: Point, k: int, method: str, rng: np.random.Generator) -> Derivative | None:
@@ -113,50 +133,3 @@ def worst_entry(point: Point, k: int, method: str, rng: np.random.Generator) -> 
     while len(part) > 1:
         part = max(np.array_split(part, 2), key=mismatch)
     return entry_derivative(point, k, int(part[0]), method)[0]
-
-
-class Remainder(NamedTuple):
-    """The central Taylor remainder R(h) = |J(x + hv) - J(x - hv) - 2h<g, v>| along one direction of all arrays."""
-
-    rate: float  #: fitted exponent of R(h), 3 for a right gradient; NaN where R is mere rounding
-    error: float  #: R(h) / 2h relative to the derivative, at the smallest h used
-    analytic: float  #: <g, v>
-    numeric: float  #: (J(x + hv) - J(x - hv)) / 2h at that h
-
-
-def taylor_remainder(point: Point, rng: np.random.Generator) -> tuple[Remainder | None, int]:
-    """Fit the rate along one random direction; also return how many directions were dropped at kinks.
-
-    The steps halve from 1/32 of each array's magnitude. Remainders below a thousand rounding errors of J are of no
-    use for a rate; of the others the four smallest, the nearest to the limit, are fitted. Where fewer than three
-    remain (J linear or quadratic along v) the remainder itself is the verdict.
-    """
-    for dropped in range(REDRAWS["taylor"] + 1):
-        move = {
-            k: rng.standard_normal(np.shape(v)) * (np.max(np.abs(v), initial=0.0) or 1.0) for k, v in enumerate(point.x)
-        }
-        h = 2.0**-5 * 0.5 ** max(0, dropped - 3) * 0.5 ** np.arange(10)
-        changes = []
-        for h_k in h:
-            change = central_change(point, move, float(h_k))
-            if change is None:
-                break
-            changes.append(change)
-        else:
-            return _fit(point, move, h, np.array(changes)), dropped
-    return None, REDRAWS["taylor"] + 1
-
-
-def _fit(point: Point, move: Mapping[int, Array], h: Array, changes: Array) -> Remainder:
-    terms = [point.gradient[k] * v for k, v in move.items()]
-    analytic = float(sum(np.sum(t) for t in terms))
-    size = max(abs(analytic), float(np.sqrt(sum(np.sum(t * t) for t in terms))))
-    R = np.abs(changes - 2 * h * analytic)
-    rounding = np.finfo(float).eps * np.sqrt(
-        sum(np.sum((d * o) ** 2) for d, o in zip(point.dout, point.at_x.out, strict=True))
-    )
-    used = np.flatnonzero(1000 * rounding < R)[-4:]
-    rate = float(np.polyfit(np.log(h[used]), np.log(R[used]), 1)[0]) if len(used) >= 3 else float("nan")
-    at = used[-1] if len(used) >= 3 else int(np.argmin(R / h))
-    error = 0.0 if R[at] == 0 else float(R[at] / (2 * h[at]) / size) if size else float("inf")
-    return Remainder(rate, error, analytic, float(changes[at] / (2 * h[at])))

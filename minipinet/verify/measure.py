@@ -6,14 +6,21 @@ import math
 from collections.abc import Sequence
 
 from minipinet.verify.derivatives import Derivative
-from minipinet.verify.report import NUMERIC, Entry
+from minipinet.verify.report import ANALYTIC, NUMERIC, Entry
 
 #: Largest error allowed; for ``taylor`` the smallest rate. Worst on this project's pairs over seventy seeds: 1e-7 by
 #: differences, 2e-14 by the complex step, 7e-6 in float32; the lowest rate was 2.987.
-TOLERANCE = {"central": 1e-6, "complex": 1e-12, "taylor": 2.9, "float32": 3e-5}
+TOLERANCE = {
+    "central": 1e-6,
+    "complex": 1e-12,
+    "taylor": 2.9,
+    "float32": 3e-5,
+    "adjoint": 1e-6,
+    "linear": 1e-10,
+}
 #: Smallest scale of an array's derivatives, in units of the largest in the pair; see `measure`. Where a
 #: derivative is zero by symmetry float32 leaves 2^29 times the rounding of float64.
-FLOOR = {"central": 1e-3, "complex": 1e-3, "taylor": 1e-3, "float32": 1e-1}
+FLOOR = dict.fromkeys(("central", "complex", "taylor", "adjoint", "linear"), 1e-3) | {"float32": 1e-1}
 
 
 def measure(names: Sequence[str], found: Sequence[Derivative], method: str) -> list[Entry]:
@@ -46,7 +53,7 @@ def measure(names: Sequence[str], found: Sequence[Derivative], method: str) -> l
 def describe_wrong(entries: Sequence[Entry], method: str, tolerance: float) -> list[str]:
     """Say for the ten worst entries beyond `tolerance` which is wrong, what each side gave, and by how much."""
     return [
-        f"d{e.where}: backward (analytic) {e.analytic:.10g}, {NUMERIC[method]} (numeric) {e.numeric:.10g}, "
+        f"d{e.where}: {ANALYTIC[method]} (analytic) {e.analytic:.10g}, {NUMERIC[method]} (numeric) {e.numeric:.10g}, "
         f"relative error {e.error:.1e}, allowed {tolerance:.0e}"
         for e in entries[:10]
         if e.error > tolerance

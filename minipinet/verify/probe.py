@@ -34,6 +34,7 @@ class Point(NamedTuple):
 
     name: str
     call: Callable[[Sequence[Array]], Evaluation]
+    pullback: Callable[[Sequence[Array]], list[Array]]  #: from a cotangent to the gradient at `x`
     names: list[str]
     x: list[Array]
     at_x: Evaluation
@@ -75,16 +76,28 @@ def probe(
     _require_unchanged(f"{name}: backward changed", *_named(cotangent, "dout"), dout)
     _require_unchanged(f"{name}: backward changed", *_named(cache_again, "cache"), _named(cache, "")[1])
     _require_repeatable(name, "backward", {"gradient": first}, {"gradient": second})
-    gradient, unchecked = gradient_of(name, first, inputs)
+    gradient = _gradient(name, names, x, first, inputs)
+    unchecked = gradient_of(name, first, inputs)[1]
     if unchecked:
         notes.append(f"not checked: {', '.join(unchecked)}")
+
+    def pullback(w: Sequence[Array]) -> list[Array]:
+        # The forward first: the pair may be methods of an object that keeps its cache to itself.
+        out, cache = run([_copy(v) for v in x])
+        return _gradient(name, names, x, backward(with_leaves(out, iter([_copy(v) for v in w])), cache), inputs)
+
+    return Point(name, lambda leaves: _evaluation(*run(leaves)), pullback, names, x, at_x, dout, gradient, notes)
+
+
+def _gradient(name: str, names: list[str], x: list[Array], grads: Any, inputs: Mapping[str, Any]) -> list[Array]:
+    gradient, _ = gradient_of(name, grads, inputs)
     for path, v, g in zip(names, x, gradient, strict=True):
         _require_float64(f"{name}: the gradient of {path}", g)
         if np.shape(g) != np.shape(v):
             raise VerificationError(
                 f"{name}: the gradient of {path} has shape {np.shape(g)}, expected {np.shape(v)} as {path} has"
             )
-    return Point(name, lambda leaves: _evaluation(*run(leaves)), names, x, at_x, dout, gradient, notes)
+    return gradient
 
 
 def require_same_at_x(point: Point) -> None:

@@ -8,12 +8,18 @@ from typing import NamedTuple
 
 from minipinet.verify.probe import VerificationError
 
-#: How each method names its number.
+#: How each method names the two numbers that it compares.
+ANALYTIC = dict.fromkeys(("central", "complex", "taylor", "float32"), "backward") | {
+    "adjoint": "<v, backward(w)>",
+    "linear": "of a sum",
+}
 NUMERIC = {
     "central": "central difference",
     "complex": "complex step",
     "taylor": "central difference",
     "float32": "float64",
+    "adjoint": "<J v, w>",
+    "linear": "sum of backwards",
 }
 
 
@@ -68,7 +74,9 @@ class Report:
             shown.setdefault(entry.name, entry)
         width = max((len(entry.where) for entry in shown.values()), default=0)
         if shown:
-            lines.append(f"{'worst of each':{width}}  {'error':>7}  {'backward':>17}  {NUMERIC[self.method]:>18}")
+            lines.append(
+                f"{'worst of each':{width}}  {'error':>7}  {ANALYTIC[self.method]:>17}  {NUMERIC[self.method]:>18}"
+            )
         lines += [f"{e.where:{width}}  {e.error:7.1e}  {e.analytic:17.10g}  {e.numeric:18.10g}" for e in shown.values()]
         return "\n  ".join([*lines, *self.notes])
 
