@@ -1,0 +1,1 @@
+"""The paper's experiments: cells that can be run anywhere, and the store of their results."""

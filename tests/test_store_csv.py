@@ -1,0 +1,108 @@
+"""The store as CSV: there and back to the bit, on into another store, and no line that was touched."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from minipinet.errors import DataError
+from minipinet.experiments.exchange import HEADER, export_csv, import_csv
+from minipinet.experiments.store import insert, keys, open_store, rows
+from tests.small_rows import CELL, row, several
+
+
+def exported(folder: Path, made: list[object] | None = None) -> Path:
+    with open_store(folder / "first") as store:
+        for entry in made or several():
+            insert(store, entry)  # type: ignore[arg-type]
+        assert export_csv(store, folder / "rows.csv") == len(made or several())
+    return folder / "rows.csv"
+
+
+def test_a_store_goes_through_csv_unchanged(tmp_path: Path) -> None:
+    odd = row(CELL._replace(dataset='a,b "c"\n'), accuracy=0.1 + 0.2, details={"long": list(range(60_000))})
+    path = exported(tmp_path, [odd, *several()])
+    limit = csv.field_size_limit()
+    with open_store(tmp_path / "second") as store:
+        assert import_csv(store, path) == 6
+        assert list(rows(store)) == [*several(), odd]
+        assert import_csv(store, path) == 0
+    assert csv.field_size_limit() == limit
+
+
+def test_a_store_with_some_of_the_rows_gets_the_others(tmp_path: Path) -> None:
+    path = exported(tmp_path)
+    with open_store(tmp_path / "second") as store:
+        own = several()[2]._replace(seconds=99.0, versions={"python": "3.13"})
+        insert(store, own)
+        assert import_csv(store, path) == 4
+        assert list(rows(store))[2] == own
+
+
+def test_another_result_for_a_cell_is_refused_and_nothing_is_added(tmp_path: Path) -> None:
+    path = exported(tmp_path)
+    with open_store(tmp_path / "second") as store:
+        insert(store, several()[2]._replace(accuracy=0.0))
+        with pytest.raises(
+            DataError, match=r"rows.csv, line 4: the store has comparison/.*/fold 2 with another accuracy$"
+        ):
+            import_csv(store, path)
+        assert keys(store) == {several()[2].cell.key}
+        assert not store.in_transaction
+
+
+def edit(path: Path, line: int, column: str, value: str) -> None:
+    table = list(csv.reader(io.StringIO(path.read_text(), newline="")))
+    table[line - 1][HEADER.index(column)] = value
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(table)
+    path.write_text(text.getvalue())
+
+
+@pytest.mark.parametrize("column", HEADER)
+def test_an_edited_field_is_refused_with_its_line(column: str, tmp_path: Path) -> None:
+    path = exported(tmp_path)
+    edit(path, 3, column, "9")
+    with open_store(tmp_path / "second") as store:
+        with pytest.raises(DataError, match=r"rows.csv, line 3: was changed: its checksum"):
+            import_csv(store, path)
+        assert keys(store) == set()
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (CELL._replace(system="magic"), "system: expected one of pinet, .*, got 'magic'"),
+        (CELL._replace(protocol="lucky"), "protocol: expected one of paper, released, fair, got 'lucky'"),
+        (CELL._replace(experiment="other"), "experiment: expected one of isomorphism, .*, got 'other'"),
+    ],
+)
+def test_an_unknown_row_is_refused_with_its_line(cell: object, text: str, tmp_path: Path) -> None:
+    path = exported(tmp_path, [row(), row(cell)])  # type: ignore[arg-type]
+    with open_store(tmp_path / "second") as store, pytest.raises(DataError, match=rf"rows.csv, line [23]: {text}"):
+        import_csv(store, path)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "rows.csv, line 1: expected the columns key,experiment,"),
+        (b"key,accuracy\nx,1\n", "rows.csv, line 1: expected the columns key,experiment,"),
+        (b"\xff\xfe", "rows.csv: cannot be read as CSV: "),
+    ],
+)
+def test_another_file_is_refused(content: bytes, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    with open_store(tmp_path / "second") as store, pytest.raises(DataError, match=text):
+        import_csv(store, path)
+
+
+def test_a_line_cut_short_is_refused(tmp_path: Path) -> None:
+    path = exported(tmp_path)
+    path.write_text(path.read_text()[:-40])
+    with open_store(tmp_path / "second") as store, pytest.raises(DataError, match=r"rows.csv(, line 6)?: "):
+        import_csv(store, path)
