@@ -10,9 +10,10 @@ from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array, numbers_below
 from minipinet._words import counted
-from minipinet.batch import GraphBatch, make_batches
+from minipinet.batch import make_batches
 from minipinet.errors import DataError, UsageError
 from minipinet.model import pinet_forward
+from minipinet.network import Batch, Network, Params, Scores
 from minipinet.params import PiNetParams
 from minipinet.quotient import Quotient
 from minipinet.readout import softmax_cross_entropy_forward
@@ -71,11 +72,12 @@ def evaluate(
     """
     check_width(params, quotient)
     batch_size = whole("batch_size", batch_size)
-    index, y = graph_numbers("index", index, quotient), class_numbers(y, quotient, params.W_D.shape[1])
+    G, C = quotient.counts.shape[0], params.W_D.shape[1]
+    index, y = numbers_below("index", index, G), class_numbers(y, G, C)
     batches = make_batches(quotient, index, batch_size, str(params.W_D.dtype))
     # What overflows is found in the scores.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
-        evaluation = score_batches(params, pq, batches, y, index)
+        evaluation = score_batches(_pinet_scores(pq), params, batches, y, index)
     check_finite_scores(evaluation.logits, index)
     return evaluation
 
@@ -86,19 +88,28 @@ def score(
     """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
     check_width(params, quotient)
     batch_size = whole("batch_size", batch_size)
-    index = graph_numbers("index", index, quotient)
+    index = numbers_below("index", index, quotient.counts.shape[0])
     batches = make_batches(quotient, index, batch_size, str(params.W_D.dtype))
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
-        logits = _logits(params, pq, batches)
-    check_finite_scores(logits, index)
-    return logits
+    return _checked_logits(_pinet_scores(pq), params, batches, index)
 
 
-def score_batches(
-    params: PiNetParams, pq: Array | None, batches: Iterable[GraphBatch], y: Array, index: Array
-) -> Evaluation:
+def score_network(network: Network, params: Params, index: Array, *, batch_size: int = SCORED_AT_ONCE) -> Array:
+    """Return the logits (n, C) of graphs of a network's data set, by number.
+
+    Raises
+    ------
+    UsageError
+        For numbers that are no graphs.
+    DataError
+        For a graph whose scores are not finite, naming it.
+    """
+    index = numbers_below("index", index, network.G)
+    return _checked_logits(network.scores, params, network.batches(index, whole("batch_size", batch_size), None), index)
+
+
+def score_batches(scores: Scores, params: Params, batches: Iterable[Batch], y: Array, index: Array) -> Evaluation:
     """Score batches made of the graphs `index`; for callers that hold the number of BLAS threads at one."""
-    logits = _logits(params, pq, batches)
+    logits = _logits(scores, params, batches)
     predictions = logits.argmax(axis=1)
     loss, _ = softmax_cross_entropy_forward(logits, y[index])
     return Evaluation(index, logits, predictions, float(loss), float(np.mean(predictions == y[index])))
@@ -121,14 +132,8 @@ def check_width(params: PiNetParams, quotient: Quotient) -> None:
         raise UsageError(f"params: expected weights for {counted(expected, 'feature')} a node, got weights for {got}")
 
 
-def graph_numbers(name: str, index: Array, quotient: Quotient) -> Array:
-    """Return `index` as int64, a copy; a UsageError if these are no numbers of graphs, or none at all."""
-    return numbers_below(name, index, quotient.counts.shape[0])
-
-
-def class_numbers(y: Array, quotient: Quotient, C: int) -> Array:
-    """Return `y` as int64, a copy; a UsageError if it is not one class from 0 to C - 1 for each graph."""
-    G = quotient.counts.shape[0]
+def class_numbers(y: Array, G: int, C: int) -> Array:
+    """Return `y` as int64, a copy; a UsageError if it is not one class from 0 to C - 1 for each of G graphs."""
     classes = np.asarray(y)
     if classes.shape != (G,) or classes.dtype.kind not in "iu":
         raise UsageError(
@@ -139,5 +144,16 @@ def class_numbers(y: Array, quotient: Quotient, C: int) -> Array:
     return classes.astype(np.int64)
 
 
-def _logits(params: PiNetParams, pq: Array | None, batches: Iterable[GraphBatch]) -> Array:
-    return np.concatenate([pinet_forward(params, batch, pq)[0] for batch in batches])
+def _pinet_scores(pq: Array | None) -> Scores:
+    return lambda params, batch: pinet_forward(params, batch, pq)[0]
+
+
+def _checked_logits(scores: Scores, params: Params, batches: Iterable[Batch], index: Array) -> Array:
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
+        logits = _logits(scores, params, batches)
+    check_finite_scores(logits, index)
+    return logits
+
+
+def _logits(scores: Scores, params: Params, batches: Iterable[Batch]) -> Array:
+    return np.concatenate([scores(params, batch) for batch in batches])

@@ -7,44 +7,44 @@ from typing import NamedTuple
 import numpy as np
 
 from minipinet._array import Array, xp_of
-from minipinet.params import PiNetParams
+from minipinet.network import Params
 
 
 class AdamState(NamedTuple):
     """Adam's memory: the number of steps taken and both moments, trees like the parameters."""
 
     step: int
-    m: PiNetParams
-    v: PiNetParams
+    m: Params
+    v: Params
 
 
-def adam_init(params: PiNetParams) -> AdamState:
+def adam_init(params: Params) -> AdamState:
     """Return the state before the first step: zero moments in the parameters' dtype."""
-    zeros = PiNetParams(*(None if w is None else xp_of(w).zeros_like(w) for w in params))
+    zeros = type(params)(*(None if w is None else xp_of(w).zeros_like(w) for w in params))
     return AdamState(0, zeros, zeros)
 
 
 def adam_step(
-    params: PiNetParams,
-    grads: PiNetParams,
+    params: Params,
+    grads: Params,
     state: AdamState,
     lr: float = 1e-3,
     beta1: float = 0.9,
     beta2: float = 0.999,
     eps: float = 1e-8,
-) -> tuple[PiNetParams, AdamState]:
+) -> tuple[Params, AdamState]:
     """Take one step: new parameters and new state; the arguments are not changed.
 
     Parameters
     ----------
-    params, grads : trees of arrays (None where a parameter is absent)
+    params, grads : NamedTuples of arrays (None where a parameter is absent), of one type
     state : AdamState
     lr, beta1, beta2, eps : float
         Step size > 0; decay rates in [0, 1); the number added to sqrt(v_hat).
 
     Returns
     -------
-    params : tree like `params`
+    params : NamedTuple like `params`
     state : AdamState
 
     Examples
@@ -60,7 +60,7 @@ def adam_step(
     lr, beta1, beta2, eps = float(lr), float(beta1), float(beta2), float(eps)
     c1, c2 = 1 - beta1**step, 1 - beta2**step
     rows = [_update(*leaf, lr, beta1, beta2, eps, c1, c2) for leaf in zip(params, grads, state.m, state.v, strict=True)]
-    new, m, v = (PiNetParams(*column) for column in zip(*rows, strict=True))
+    new, m, v = (type(params)(*column) for column in zip(*rows, strict=True))
     return new, AdamState(step, m, v)
 
 

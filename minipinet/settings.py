@@ -65,6 +65,9 @@ class Settings:
     patience : int or None
         Stop after that many epochs without a lower validation loss and take the weights of the best epoch;
         needs ``validation > 0``. None: train all epochs, take the last weights.
+    steps_per_epoch : int or None
+        Take this many of Adam's steps an epoch at most, 1 to 2**31 - 1: the first batches of the epoch's order. None:
+        one for every batch, so that an epoch visits every training graph.
 
     Raises
     ------
@@ -96,6 +99,7 @@ class Settings:
     merge: bool = True
     validation: float = 0.0
     patience: int | None = None
+    steps_per_epoch: int | None = None
 
     def __post_init__(self) -> None:
         checked = {
@@ -111,7 +115,10 @@ class Settings:
             "device": check_device(self.device),
             "merge": _truth("merge", self.merge),
             "validation": real("validation", self.validation, lambda x: 0 <= x < 1, "in [0, 1)"),
-            "patience": None if self.patience is None else whole("patience", self.patience),
+            **{
+                name: None if getattr(self, name) is None else whole(name, getattr(self, name))
+                for name in ("patience", "steps_per_epoch")
+            },
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)

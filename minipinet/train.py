@@ -1,22 +1,27 @@
-"""Training: mini-batch Adam on the mean cross-entropy, one epoch after the other, each a step from state to state."""
+"""Training: mini-batch Adam on the mean cross-entropy, one epoch after the other, each a step from state to state.
+
+`fit` trains PiNet; `fit_network` is the loop, for any network.
+"""
 
 from __future__ import annotations
 
 import copy
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import Array
-from minipinet.batch import GraphBatch, make_batches
+from minipinet._array import Array, numbers_below
+from minipinet.batch import make_batches
 from minipinet.errors import DivergedError, UsageError
-from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, graph_numbers, score_batches
-from minipinet.model import loss_backward, loss_forward
+from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, score_batches
+from minipinet.model import loss_backward, loss_forward, pinet_forward
+from minipinet.network import Batch, Network, Params
 from minipinet.optim import AdamState, adam_init, adam_step
-from minipinet.params import PiNetParams, init_params, pq_values
+from minipinet.params import init_params, pq_values
 from minipinet.quotient import Quotient
 from minipinet.settings import Settings, whole
 from minipinet.splits import check_classes
@@ -26,9 +31,9 @@ class EpochRecord(NamedTuple):
     """What one epoch did."""
 
     epoch: int  #: 1 for the first
-    loss: float  #: mean cross-entropy over the training graphs in nats, each taken just before its batch's step
-    accuracy: float  #: share of the training graphs labelled rightly, likewise
-    p: tuple[float, ...]  #: after the epoch, in the order A0, A1, X0, X1
+    loss: float  #: mean cross-entropy over the epoch's graphs in nats, each taken just before its batch's step
+    accuracy: float  #: share of the epoch's graphs labelled rightly, likewise
+    p: tuple[float, ...]  #: after the epoch, in the order A0, A1, X0, X1; empty for a network that has none
     q: tuple[float, ...]
     seconds: float  #: wall time, validation included
     validation_loss: float | None = None  #: nats, after the epoch
@@ -40,13 +45,13 @@ class Best(NamedTuple):
 
     epoch: int
     loss: float
-    params: PiNetParams
+    params: Params
 
 
 class TrainState(NamedTuple):
     """Everything needed to go on training: plain data, which no function here changes."""
 
-    params: PiNetParams
+    params: Params
     adam: AdamState
     epoch: int  #: epochs done
     rng: np.random.Generator  #: decides the order of the graphs from here on
@@ -62,14 +67,14 @@ class _Validation(NamedTuple):
     """The held-out graphs, and their batches: made once, scored after each epoch."""
 
     index: Array
-    batches: list[GraphBatch]
+    batches: list[Batch]
 
 
 OnEpoch: TypeAlias = Callable[[TrainState], None]
 
 
 def start(settings: Settings, d: int, C: int) -> TrainState:
-    """Return the state before the first epoch.
+    """Return PiNet's state before the first epoch.
 
     Parameters
     ----------
@@ -84,19 +89,7 @@ def start(settings: Settings, d: int, C: int) -> TrainState:
     TrainState
         The generator comes from `settings.seed`; the initial weights are its first draws.
     """
-    rng = np.random.default_rng(settings.seed)
-    params = init_params(
-        rng,
-        d,
-        C,
-        hidden=settings.hidden,
-        out=settings.out,
-        bias=settings.bias,
-        learned_pq=settings.learned_pq,
-        init=settings.init,
-        dtype=settings.dtype,
-    )
-    return TrainState(params, adam_init(params), 0, rng, (), None)
+    return _start(partial(_init_pinet, settings=settings, d=d, C=C), settings.seed)
 
 
 def fit(
@@ -110,7 +103,7 @@ def fit(
     validation_index: Array | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> TrainState:
-    """Train until `settings.epochs`, or until the validation loss has not fallen for `settings.patience` epochs.
+    """Train PiNet until `settings.epochs`, or until the validation loss has not fallen for `settings.patience` epochs.
 
     Parameters
     ----------
@@ -119,9 +112,10 @@ def fit(
     y : (G,) int array
         Class of each graph, 0 to C - 1.
     index : (n,) int array
-        The graphs to train on. Each epoch visits each once, in an order drawn anew; the last batch may be short.
+        The graphs to train on. Each epoch visits each once, in an order drawn anew; the last batch may be short. With
+        `settings.steps_per_epoch` it ends after so many batches.
     settings : Settings
-        Read: epochs, batch_size, lr, l2, pq, dtype, patience; the rest decides the start.
+        Read: epochs, batch_size, steps_per_epoch, lr, l2, pq, dtype, patience; the rest decides the start.
     C : int
         Number of classes.
     state : TrainState, optional
@@ -147,16 +141,50 @@ def fit(
     -----
     One BLAS thread, so that the bits do not depend on how busy or how large the machine is.
     """
-    index, y = graph_numbers("index", index, quotient), class_numbers(y, quotient, C)
+    if state is not None:
+        check_width(state.params, quotient)
+    network = pinet_network(quotient, settings, C)
+    return fit_network(network, y, index, settings, state=state, validation_index=validation_index, on_epoch=on_epoch)
+
+
+def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
+    """Return PiNet on the graphs of a quotient, as the training loop sees it."""
+    pairs, C = settings.pairs, whole("C", C)
+    return Network(
+        G=quotient.counts.shape[0],
+        C=C,
+        init=partial(_init_pinet, settings=settings, d=quotient.X.shape[1], C=C),
+        batches=lambda index, batch_size, rng: make_batches(quotient, index, batch_size, settings.dtype),
+        loss_forward=lambda params, batch, y: loss_forward(params, batch, y, pairs, settings.l2),
+        loss_backward=loss_backward,
+        scores=lambda params, batch: pinet_forward(params, batch, pairs)[0],
+        pq=lambda params: pq_values(params, pairs),
+    )
+
+
+def fit_network(
+    network: Network,
+    y: Array,
+    index: Array,
+    settings: Settings,
+    *,
+    state: TrainState | None = None,
+    validation_index: Array | None = None,
+    on_epoch: OnEpoch | None = None,
+) -> TrainState:
+    """Train any network; arguments, result, errors and notes as for :func:`fit`.
+
+    Of the settings it reads epochs, batch_size, steps_per_epoch, lr, seed and patience; the network has read the rest.
+    """
+    index, y = numbers_below("index", index, network.G), class_numbers(y, network.G, network.C)
     check_classes("y", y[index])
-    validation = _validation(validation_index, quotient, settings)
+    validation = _validation(validation_index, network, settings)
     # Overflow is found by looking at the results, and told as a DivergedError.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
         if state is None:
-            state = start(settings, quotient.X.shape[1], whole("C", C))
-        check_width(state.params, quotient)
+            state = _start(network.init, settings.seed)
         while not is_finished(state, settings):
-            state = _epoch(state, quotient, y, index, settings, validation)
+            state = _epoch(state, network, y, index, settings, validation)
             if on_epoch is not None:
                 on_epoch(state)
     return state
@@ -169,42 +197,55 @@ def is_finished(state: TrainState, settings: Settings) -> bool:
     return state.epoch >= settings.epochs
 
 
-def chosen_params(state: TrainState) -> tuple[PiNetParams, int]:
+def chosen_params(state: TrainState) -> tuple[Params, int]:
     """Return the weights to keep and the epoch they are from: the best one's with early stopping, else the last's."""
     return (state.params, state.epoch) if state.best is None else (state.best.params, state.best.epoch)
 
 
+def _init_pinet(rng: np.random.Generator, settings: Settings, d: int, C: int) -> Params:
+    taken = ("hidden", "out", "bias", "learned_pq", "init", "dtype")
+    return init_params(rng, d, C, **{name: getattr(settings, name) for name in taken})
+
+
+def _start(init: Callable[[np.random.Generator], Params], seed: int) -> TrainState:
+    rng = np.random.default_rng(seed)
+    params = init(rng)
+    return TrainState(params, adam_init(params), 0, rng, (), None)
+
+
 def _epoch(
-    state: TrainState, quotient: Quotient, y: Array, index: Array, settings: Settings, validation: _Validation | None
+    state: TrainState, network: Network, y: Array, index: Array, settings: Settings, validation: _Validation | None
 ) -> TrainState:
-    began, epoch, pairs = time.perf_counter(), state.epoch + 1, settings.pairs
+    began, epoch = time.perf_counter(), state.epoch + 1
     # A generator of its own: `state` stays what it was.
     rng = copy.deepcopy(state.rng)
     order = index[rng.permutation(len(index))]
+    if settings.steps_per_epoch is not None:
+        order = order[: settings.steps_per_epoch * settings.batch_size]
     params, adam, loss, right = state.params, state.adam, 0.0, 0
-    batches = make_batches(quotient, order, settings.batch_size, settings.dtype)
+    batches = network.batches(order, settings.batch_size, rng)
     for at, batch in zip(range(0, len(order), settings.batch_size), batches, strict=True):
         chosen = order[at : at + settings.batch_size]
-        _, cache = loss_forward(params, batch, y[chosen], pairs, settings.l2)
+        _, cache = network.loss_forward(params, batch, y[chosen])
         log_probabilities = cache.cross_entropy.log_probabilities
         # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
         loss -= float(log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
         right += int(np.count_nonzero(log_probabilities.argmax(axis=1) == y[chosen]))
-        params, adam = adam_step(params, loss_backward(1.0, cache), adam, settings.lr)
+        params, adam = adam_step(params, network.loss_backward(1.0, cache), adam, settings.lr)
     for name, values in {"the loss": loss, **params._asdict()}.items():
         if values is not None:
             _check_finite(name, values, epoch, settings)
     best = state.best
     scores: tuple[float | None, float | None] = (None, None)
     if validation is not None:
-        held_out = score_batches(params, pairs, validation.batches, y, validation.index)
+        held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
         _check_finite("the validation loss", held_out.loss, epoch, settings)
         scores = held_out.loss, held_out.accuracy
         if settings.patience is not None and (best is None or held_out.loss < best.loss):
             best = Best(epoch, held_out.loss, params)
-    p, q = (tuple(map(float, column)) for column in pq_values(params, pairs).T)
+    p, q = (tuple(map(float, column)) for column in network.pq(params).T)
     seconds = time.perf_counter() - began
-    record = EpochRecord(epoch, loss / len(index), right / len(index), p, q, seconds, *scores)
+    record = EpochRecord(epoch, loss / len(order), right / len(order), p, q, seconds, *scores)
     return TrainState(params, adam, epoch, rng, (*state.history, record), best)
 
 
@@ -215,10 +256,10 @@ def _check_finite(what: str, values: Any, epoch: int, settings: Settings) -> Non
         )
 
 
-def _validation(index: Array | None, quotient: Quotient, settings: Settings) -> _Validation | None:
+def _validation(index: Array | None, network: Network, settings: Settings) -> _Validation | None:
     if index is None:
         if settings.patience is not None:
             raise UsageError("validation_index: early stopping (patience) needs graphs to validate on, got None")
         return None
-    index = graph_numbers("validation_index", index, quotient)
-    return _Validation(index, list(make_batches(quotient, index, SCORED_AT_ONCE, settings.dtype)))
+    index = numbers_below("validation_index", index, network.G)
+    return _Validation(index, list(network.batches(index, SCORED_AT_ONCE, None)))

@@ -70,7 +70,8 @@ def test_the_default_command_has_the_papers_hyper_parameters() -> None:
 def test_every_option_reaches_its_setting() -> None:
     words = (
         "train --epochs 3 --batch-size 7 --lr 0.5 --hidden 11 --out 5 --pq 0.25,0.75 --bias --l2 0.125 "
-        "--init orthogonal --seed 9 --dtype float64 --device cpu --validation 0.5 --patience 4"
+        "--init orthogonal --seed 9 --dtype float64 --device cpu --validation 0.5 --patience 4 "
+        "--steps-per-epoch 8"
     )
     changed = settings_of(build_parser().parse_args(words.split()))
     same = {field.name for field in fields(Settings) if getattr(changed, field.name) == getattr(Settings(), field.name)}
@@ -78,6 +79,7 @@ def test_every_option_reaches_its_setting() -> None:
     assert (changed.epochs, changed.batch_size, changed.lr, changed.hidden, changed.out) == (3, 7, 0.5, 11, 5)
     assert (changed.pq, changed.bias, changed.l2, changed.init) == (((0.25, 0.75),) * 4, True, 0.125, "orthogonal")
     assert (changed.seed, changed.dtype, changed.validation, changed.patience) == (9, "float64", 0.5, 4)
+    assert changed.steps_per_epoch == 8
 
 
 def test_pq_by_layer() -> None:

@@ -64,6 +64,8 @@ from minipinet.settings import Settings
         ("pq", (10**400, 0), "[0, 1]"),
         ("pq", (0.5j, 0), "pair"),
         ("patience", 0, "at least 1"),
+        ("steps_per_epoch", 0, "at least 1"),
+        ("steps_per_epoch", 1.5, "whole number"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(name: str, value: Any, allowed: str) -> None:
@@ -119,7 +121,7 @@ def test_learned_has_no_pairs() -> None:
     "settings",
     [
         Settings(),
-        Settings(pq=(0.1, 1 / 3), lr=1e-7, bias=True, seed=2**32 - 1),
+        Settings(pq=(0.1, 1 / 3), lr=1e-7, bias=True, seed=2**32 - 1, steps_per_epoch=1),
         Settings(pq=((0, 1), (1, 0), (1, 1), (0, 0)), validation=0.2, patience=3, dtype="float64", merge=False),
     ],
 )
@@ -140,7 +142,13 @@ def test_json_with_an_unknown_name_or_wrong_value_is_refused() -> None:
             Settings.from_json(wrong)
 
 
-@pytest.mark.parametrize("name", ["epochs", "batch_size", "patience", "hidden", "out"])
+def test_json_from_before_a_setting_existed_means_its_default() -> None:
+    values = Settings(epochs=3).to_json()
+    del values["steps_per_epoch"]
+    assert Settings.from_json(values) == Settings(epochs=3)
+
+
+@pytest.mark.parametrize("name", ["epochs", "batch_size", "patience", "steps_per_epoch", "hidden", "out"])
 def test_sizes_have_a_largest_value(name: str) -> None:
     def made(value: int) -> Settings:
         options: dict[str, Any] = {"validation": 0.1, name: value}

@@ -37,6 +37,32 @@ def test_case_050_short_last_batch_is_trained_on(
         assert sorted(chain.from_iterable(epoch)) == list(range(3, 14))
 
 
+@pytest.mark.parametrize(("steps", "sizes"), [(1, [5]), (2, [5, 5]), (3, [5, 5, 1]), (4, [5, 5, 1]), (None, [5, 5, 1])])
+def test_an_epoch_ends_after_the_steps_asked_for(
+    monkeypatch: pytest.MonkeyPatch, steps: int | None, sizes: list[int]
+) -> None:
+    visited = record_batches(monkeypatch)
+    settings = replace(SMALL, batch_size=5, epochs=2)
+    train(settings, ALL[:11])
+    every = list(visited)
+    visited.clear()
+    state = train(replace(settings, steps_per_epoch=steps), ALL[:11])
+    assert [len(batch) for batch in visited] == sizes * 2
+    assert [visited[: len(sizes)], visited[len(sizes) :]] == [every[: len(sizes)], every[3 : 3 + len(sizes)]]
+    assert state.adam.step == 2 * len(sizes)
+
+
+def test_the_record_of_a_shortened_epoch_is_of_the_graphs_it_visits(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited = record_batches(monkeypatch)
+    settings = replace(SMALL, lr=1e-30, dtype="float64", batch_size=4, steps_per_epoch=2, epochs=1)
+    record = train(settings).history[0]
+    index = np.array(list(chain.from_iterable(visited)))
+    assert len(index) == 8
+    scored = evaluate(start(settings, 2, 2).params, None, QUOTIENT, DATA.y, index)
+    assert relative_error(record.loss, scored.loss) < ORACLE_FLOAT64
+    assert record.accuracy == scored.accuracy
+
+
 def test_case_050_loss_weighs_graphs_not_batches() -> None:
     # Nothing moves at this rate, so the epoch's loss is that of the initial weights.
     settings = replace(SMALL, lr=1e-30, dtype="float64", batch_size=10)

@@ -70,6 +70,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="graphs in a mini-batch (default: %(default)s)",
     )
     training.add_argument(
+        "--steps-per-epoch",
+        type=common.whole_number,
+        metavar="N",
+        help="end an epoch after its first N mini-batches (default: visit every training graph)",
+    )
+    training.add_argument(
         "--lr", type=common.real_number, default=1e-3, metavar="X", help="Adam's learning rate (default: %(default)s)"
     )
     training.add_argument(

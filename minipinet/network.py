@@ -1,0 +1,63 @@
+"""What training needs to know of a network: how it starts, its batches, its loss with the gradient, its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from minipinet._array import Array
+
+#: The trainable arrays of a network: a NamedTuple of arrays, None where one is absent. Gradients and Adam's moments are
+#: trees of the same kind.
+Params: TypeAlias = Any
+#: Some graphs, in the form in which a network takes them.
+Batch: TypeAlias = Any
+#: ``scores(params, batch)`` returns the logits, (B, C).
+Scores: TypeAlias = Callable[[Params, Batch], Array]
+
+
+def no_pq(params: Params) -> Array:
+    """Return the table of a network that has no p and q: no row.
+
+    Examples
+    --------
+    >>> no_pq(None).shape
+    (0, 2)
+    """
+    return np.empty((0, 2))
+
+
+class Network(NamedTuple):
+    """A network and the graphs of one data set, as :func:`minipinet.train.fit_network` sees them.
+
+    Examples
+    --------
+    PiNet is one (:func:`minipinet.train.pinet_network`):
+
+    >>> from minipinet.datasets import load_dataset
+    >>> from minipinet.quotient import refine
+    >>> from minipinet.settings import Settings
+    >>> from minipinet.train import pinet_network
+    >>> network = pinet_network(refine(load_dataset("MUTAG").graphs), Settings(hidden=4, out=2), C=2)
+    >>> params = network.init(np.random.default_rng(0))
+    >>> [network.scores(params, batch).shape for batch in network.batches(np.arange(5), 3, None)]
+    [(3, 2), (2, 2)]
+    """
+
+    G: int  #: graphs in the data set
+    C: int  #: classes
+    #: ``init(rng)`` draws the initial parameters.
+    init: Callable[[np.random.Generator], Params]
+    #: ``batches(index, batch_size, rng)`` yields the graphs by number, so many at a time, the last time maybe fewer.
+    #: From `rng` comes what training draws for each batch (a dropout mask); None to score.
+    batches: Callable[[Array, int, np.random.Generator | None], Iterable[Batch]]
+    #: ``loss_forward(params, batch, y)`` returns the loss that is minimised, and a cache whose `cross_entropy` holds
+    #: the log-probabilities of the classes.
+    loss_forward: Callable[[Params, Batch, Array], tuple[Array, Any]]
+    #: ``loss_backward(dloss, cache)`` returns the gradient of every parameter.
+    loss_backward: Callable[[float, Any], Params]
+    scores: Scores
+    #: ``pq(params)`` returns the p and q in force, a row a layer: for the record of an epoch.
+    pq: Callable[[Params], Array] = no_pq
