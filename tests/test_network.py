@@ -62,7 +62,7 @@ def linear(*, noise: float = 0.0, bias: bool = True, seen: list[Any] | None = No
         for at in range(0, len(index), batch_size):
             rows = index[at : at + batch_size]
             if seen is not None:
-                seen.append((rng is not None, rows.tolist()))
+                seen.append((rng and rng.bit_generator.state["state"]["state"], rows.tolist()))
             yield M[rows] if rng is None else M[rows] + noise * rng.standard_normal((len(rows), 3))
 
     def init(rng: np.random.Generator) -> Params:
@@ -94,9 +94,10 @@ def test_what_is_drawn_for_a_batch_comes_from_the_state_and_is_not_drawn_to_scor
     network, states = linear(noise=1.0, seen=seen), list[TrainState]()
     held = np.arange(30, G)
     whole = fit_network(network, Y, INDEX, SETTINGS, validation_index=held, on_epoch=states.append)
-    scored = [rows for training, rows in seen if not training]
+    scored = [rows for state, rows in seen if state is None]
     assert scored == [held.tolist()]
-    assert sorted(g for training, rows in seen[:5] if training for g in rows) == INDEX.tolist()
+    assert sorted(g for state, rows in seen[:5] if state is not None for g in rows) == INDEX.tolist()
+    assert len({state for state, _ in seen}) == len(seen) == 1 + 20 * 4  # never the same draw twice
     for state in states[::7]:
         resumed = fit_network(network, Y, INDEX, SETTINGS, validation_index=held, state=state)
         assert same_bits(resumed.params, whole.params)
