@@ -10,7 +10,7 @@ import pytest
 
 from minipinet.errors import DataError
 from minipinet.experiments.exchange import HEADER, export_csv, import_csv
-from minipinet.experiments.store import insert, keys, open_store, rows
+from minipinet.experiments.store import cells_in, insert, open_store, rows
 from tests.small_rows import CELL, row, several
 
 
@@ -50,7 +50,7 @@ def test_another_result_for_a_cell_is_refused_and_nothing_is_added(tmp_path: Pat
             DataError, match=r"rows.csv, line 4: the store has comparison/.*/fold 2 with another accuracy$"
         ):
             import_csv(store, path)
-        assert keys(store) == {several()[2].cell.key}
+        assert cells_in(store) == [several()[2].cell]
         assert not store.in_transaction
 
 
@@ -69,7 +69,7 @@ def test_an_edited_field_is_refused_with_its_line(column: str, tmp_path: Path) -
     with open_store(tmp_path / "second") as store:
         with pytest.raises(DataError, match=r"rows.csv, line 3: was changed: its checksum"):
             import_csv(store, path)
-        assert keys(store) == set()
+        assert cells_in(store) == []
 
 
 @pytest.mark.parametrize(

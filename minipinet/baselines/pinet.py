@@ -39,6 +39,7 @@ class PiNetSystem:
     name: ClassVar[str] = "PiNet"
     epochs: int = 200
     batch_size: int = 50
+    steps_per_epoch: int | None = None
     lr: float = 1e-3
     hidden: int = 100
     out: int = 64

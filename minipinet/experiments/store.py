@@ -59,7 +59,7 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Iter
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, open_store(folder + "/results.sqlite") as store:
-    ...     sorted(keys(store))
+    ...     cells_in(store)
     []
     """
     path = Path(path)
@@ -79,9 +79,9 @@ def insert(store: Store, row: Row) -> bool:
     return store.execute(f"INSERT OR IGNORE INTO results VALUES ({marks})", to_values(row)).rowcount == 1
 
 
-def keys(store: Store) -> set[str]:
-    """Return the keys of all rows."""
-    return {key for (key,) in store.execute("SELECT key FROM results")}
+def cells_in(store: Store) -> list[Cell]:
+    """Return the cells of all rows, in order."""
+    return [Cell(*values) for values in store.execute(f"SELECT {_ORDER} FROM results ORDER BY {_ORDER}")]
 
 
 def rows(store: Store, **fields: Any) -> Iterator[Row]:

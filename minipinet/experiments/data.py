@@ -1,0 +1,69 @@
+"""The data sets of cells: loaded by name or drawn by number, alike in every process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
+from minipinet.experiments.protocols import find_copies
+from minipinet.experiments.records import Cell
+from minipinet.union import DisjointUnion
+
+#: The data set of the isomorphism test, drawn anew in each trial.
+ISOMORPHISM = "isomorphism"
+#: Graphs of each class that it tests, whatever the training size, which is at most the second number.
+TESTED, TRAINED = 80, 20
+
+
+class Data(NamedTuple):
+    """A data set and what is known of it as a whole."""
+
+    dataset: Dataset
+    digest: str
+    copies: Array  #: (G,) from `find_copies`
+
+
+def load_cell_data(cell: Cell, data_dir: str | None = None) -> Data:
+    """Return the data set of a cell; the last ones are kept in memory."""
+    drawn = cell.dataset == ISOMORPHISM or cell.shuffled
+    return _load(cell.dataset, cell.features, bool(cell.shuffled), cell.repeat if drawn else 0, data_dir)
+
+
+def shuffle_nodes(dataset: Dataset, seed: int) -> Dataset:
+    """Return a data set with the nodes of every graph renumbered at random.
+
+    Examples
+    --------
+    >>> ds = load_dataset("MUTAG")
+    >>> shuffled = shuffle_nodes(ds, seed=1)
+    >>> shuffled.digest == ds.digest, bool((find_copies(shuffled) == find_copies(ds)).all())
+    (False, True)
+    """
+    A, X, ptr = dataset.graphs
+    rng = np.random.default_rng(seed)
+    order = np.concatenate([first + rng.permutation(last - first) for first, last in pairwise(ptr)])
+    A = A[order][:, order]
+    A.sort_indices()
+    return replace(
+        dataset,
+        graphs=DisjointUnion(A, X[order], ptr),
+        node_labels=None if dataset.node_labels is None else dataset.node_labels[order],
+        attributes=None if dataset.attributes is None else dataset.attributes[order],
+    )
+
+
+@lru_cache(maxsize=3)
+def _load(name: str, features: str, shuffled: bool, repeat: int, data_dir: str | None) -> Data:
+    if name == ISOMORPHISM:
+        dataset = isomorphism_dataset(repeat, graphs_per_class=TRAINED + TESTED, features=features)
+    else:
+        dataset = load_dataset(name, data_dir=data_dir, features=features)
+    if shuffled:
+        dataset = shuffle_nodes(dataset, repeat)
+    return Data(dataset, dataset.digest, find_copies(dataset))
