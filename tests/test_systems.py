@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minipinet.baselines.pinet import PiNetSystem
+from minipinet.baselines.pinet import PiNetSystem, histories
 from minipinet.baselines.system import SYSTEMS, System, system_named
 from minipinet.crossval import cross_validate
 from minipinet.datasets import Dataset
 from minipinet.errors import UsageError
 from minipinet.settings import Settings
 from minipinet.splits import fold_seed, stratified_folds
+from minipinet.train import EpochRecord
 from tests.small_data import two_kinds
 
 DATA = two_kinds()
@@ -111,6 +112,15 @@ def test_pinets_grid_is_the_papers_search() -> None:
     grid = PiNetSystem(pq=(1, 1), epochs=3).grid()
     assert grid[0] == PiNetSystem(pq=(1, 1), epochs=3)
     assert len(grid) == len(set(grid)) == 5
+
+
+def test_long_histories_are_thinned_and_end_with_the_last_epoch() -> None:
+    records = tuple(EpochRecord(epoch, 1 / epoch, 0.5, (), (), 0.1) for epoch in range(1, 1002))
+    history = histories(records)
+    assert history["epoch"] == [*range(6, 1001, 6), 1001]
+    assert history["loss"][:2] == [0.166667, 0.0833333]
+    assert history.keys() == {"epoch", "loss", "accuracy"}
+    assert histories(records[:200])["epoch"] == list(range(1, 201))
 
 
 def test_unknown_names_and_settings_are_refused_with_the_nearest() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -16,8 +17,8 @@ from minipinet.quotient import Quotient, refine
 from minipinet.settings import LEARNED, Pairs, Settings
 from minipinet.train import EpochRecord, chosen_params, fit
 
-#: Digits kept of the numbers in a history.
-DIGITS = 6
+#: Digits of the numbers in a history, and how many epochs it has at most (one more, if the last is an odd one out).
+DIGITS, EPOCHS = 6, 200
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,22 @@ class FittedPiNet(NamedTuple):
 
 
 def histories(records: tuple[EpochRecord, ...]) -> dict[str, list[Any]]:
-    """Return what each epoch did as one list for each quantity that was taken, of six significant digits.
+    """Return what epochs did as one list for each quantity that was taken, of six significant digits.
+
+    Up to 200 epochs are kept, of a longer training every second, every third, ..., and the last.
 
     Examples
     --------
     >>> histories((EpochRecord(1, 0.5, 1.0, (0.5,), (1 / 3,), 0.1),))
-    {'loss': [0.5], 'accuracy': [1.0], 'p': [[0.5]], 'q': [[0.333333]]}
+    {'epoch': [1], 'loss': [0.5], 'accuracy': [1.0], 'p': [[0.5]], 'q': [[0.333333]]}
     """
+    step = math.ceil(len(records) / EPOCHS)
+    kept = [record for record in records if record.epoch % step == 0 or record is records[-1]]
     taken = ("loss", "accuracy", "validation_loss", "validation_accuracy", "p", "q")
-    columns = {name: [_short(getattr(record, name)) for record in records] for name in taken}
-    return {name: column for name, column in columns.items() if column[0] is not None}
+    columns = {name: [_short(getattr(record, name)) for record in kept] for name in taken}
+    # A network without p and q has empty ones.
+    found = {name: column for name, column in columns.items() if column[0] not in (None, [])}
+    return {"epoch": [record.epoch for record in kept], **found}
 
 
 def _short(value: Any) -> Any:
