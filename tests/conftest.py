@@ -9,11 +9,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# One profile: no deadline (busy machines), the same examples every time.
+from tests import seeds
+
+# One profile: no deadline (busy machines), and the same examples every time unless MINIPINET_SEED asks for others.
 settings.register_profile(
-    "minipinet", deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "minipinet", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow], **seeds.profile()
 )
 settings.load_profile("minipinet")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every property test the seed of this run."""
+    for item in items:
+        seeds.plant(getattr(item, "obj", None))
+
 
 # A shell starts what runs in the background with Ctrl-C ignored, which children inherit: tests that interrupt a child
 # would wait for ever.

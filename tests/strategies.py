@@ -7,6 +7,7 @@ that is drawn too, so every example of every run holds a lone node, a graph with
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -129,6 +130,17 @@ def unions(kinds: Sequence[str] = tuple(KINDS), d: int = 2) -> st.SearchStrategy
 def permutations(N: int) -> st.SearchStrategy[NDArray[np.int64]]:
     """Return permutations of 0..N-1."""
     return st.permutations(range(N)).map(lambda order: np.array(order, dtype=np.int64))
+
+
+@st.composite
+def permuted_unions(
+    draw: st.DrawFn, kinds: Sequence[str] = tuple(KINDS), d: int = 2
+) -> tuple[DisjointUnion, NDArray[np.int64]]:
+    """Draw a union and a permutation of its nodes that leaves every node in its graph."""
+    union = draw(unions(kinds, d))
+    starts = union.ptr.tolist()
+    parts = [draw(permutations(j - i)) + i for i, j in pairwise(starts)]
+    return union, np.concatenate(parts)
 
 
 def is_kind(kind: str, graph: Graph) -> bool:
