@@ -111,6 +111,26 @@ def test_isolation_error_sees_what_any_other_graph_does() -> None:
     assert isolation_error(sums, drawn[:1]) == 0
 
 
+def test_isolation_error_tries_every_graph_first_and_last_alone_and_among_all() -> None:
+    drawn, seen = graphs(), []
+
+    def noted(gs: Sequence[Graph]) -> Array:
+        seen.append([next(k for k, graph in enumerate(drawn) if graph is g) for g in gs])
+        return sums(gs)
+
+    isolation_error(noted, drawn)
+    B = len(drawn)
+    assert seen[:B] == [[g] for g in range(B)]
+    assert seen[B : B + 2] == [list(range(B)), list(range(B))[::-1]]
+    assert {tuple(pair) for pair in seen[B + 2 :]} == {(g, (g + s) % B) for g in range(B) for s in (1, -1)}
+
+
+def test_infinite_and_zero_scores_are_no_excuse() -> None:
+    drawn = graphs()[:2]
+    assert permutation_error(lambda gs: [[np.inf] for _ in gs], drawn, rng=generator()) == np.inf
+    assert isolation_error(lambda gs: [[float(len(gs) - 1)] for _ in gs], drawn) == np.inf
+
+
 def test_column_sum_error() -> None:
     drawn = graphs()
 

@@ -259,7 +259,8 @@ def _distance(actual: Array, expected: Array, scale: float | None = None) -> flo
     """Return the largest difference over the largest expected magnitude; inf for NaN or another shape."""
     if actual.shape != expected.shape:
         return float("inf")
-    difference = _largest(actual - expected)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        difference = _largest(actual - expected)
     scale = _largest(expected) if scale is None else scale
     if difference == 0:
         return 0.0
