@@ -53,11 +53,9 @@ def test_the_gradient_of_convolution(B: int, L: int, S: int, stride: int, method
 
 @pytest.mark.gradient
 @pytest.mark.parametrize("method", ["central", "complex", "taylor"])
-@pytest.mark.parametrize("dropping", [True, False])
-def test_the_gradient_of_dropout(dropping: bool, method: str) -> None:
+def test_the_gradient_of_dropout(method: str) -> None:
     rng = np.random.default_rng(0)
-    kept = rng.random((4, 5)) < 0.7 if dropping else None
-    forward = partial(dropout_forward, kept=kept, rate=0.3)
+    forward = partial(dropout_forward, kept=rng.random((4, 5)) < 0.7, rate=0.3)
     inputs = {"M": rng.standard_normal((4, 5))}
     report = check_pair(forward, dropout_backward, inputs, rng=rng, method=method)
     assert report.ok, str(report)
@@ -98,5 +96,3 @@ def test_dropout_drops_what_the_mask_says_and_keeps_the_mean() -> None:
     Z, _ = dropout_forward(np.ones((1000, 1)), kept, rate=0.2)
     assert np.array_equal(Z != 0, kept)
     assert set(Z.ravel()) == {0, 1 / 0.8}
-    M = np.ones((2, 2))
-    assert dropout_forward(M, None)[0] is M

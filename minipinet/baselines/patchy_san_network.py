@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +16,10 @@ from minipinet.baselines.convolution import (
     convolution_forward,
     dropout_backward,
     dropout_forward,
+    kernel_backward,
 )
 from minipinet.initializers import draw_kernel
+from minipinet.network import Network
 from minipinet.propagation import relu_backward, relu_forward
 from minipinet.readout import (
     CrossEntropyCache,
@@ -78,6 +82,13 @@ def init_patchy_san(
     return PatchySanParams(*kernels, *(np.zeros(shape[-1], dtype) for shape in shapes))
 
 
+class FieldTable(NamedTuple):
+    """The receptive fields of G graphs with N nodes in all."""
+
+    X: Array  #: (N + 1, d) features; the last row is zero, for a place without a node
+    nodes: Array  #: (G, width, size) int, rows of X
+
+
 class PatchySanCache(NamedTuple):
     """What `patchy_san_backward` needs."""
 
@@ -128,7 +139,8 @@ def patchy_san_forward(params: PatchySanParams, batch: FieldBatch) -> tuple[Arra
     Z_1, relu_1 = relu_forward(H_1)
     H_2, c_2 = dense_forward(Z_1.reshape(len(M), len(params.W_2)), params.W_2, params.b_2)
     Z_2, relu_2 = relu_forward(H_2)
-    K, dropout = dropout_forward(Z_2, kept)
+    # nothing is dropped after training
+    K, dropout = (Z_2, None) if kept is None else dropout_forward(Z_2, kept)
     logits, readout = dense_forward(K, params.W_D, params.b_D)
     return logits, PatchySanCache(c_0, relu_0, c_1, relu_1, c_2, relu_2, dropout, readout)
 
@@ -138,7 +150,7 @@ def patchy_san_backward(dlogits: Array, cache: PatchySanCache) -> PatchySanParam
     # logits = K W_D + b_D
     dK, dW_D, db_D = dense_backward(dlogits, cache.readout)
     # K = dropout(Z_2)
-    dZ_2 = dropout_backward(dK, cache.dropout)
+    dZ_2 = dK if cache.dropout is None else dropout_backward(dK, cache.dropout)
     # Z_2 = relu(H_2)
     dH_2 = relu_backward(dZ_2, cache.relu_2)
     # H_2 = vec(Z_1) W_2 + b_2
@@ -150,7 +162,7 @@ def patchy_san_backward(dlogits: Array, cache: PatchySanCache) -> PatchySanParam
     # Z_0 = relu(H_0)
     dH_0 = relu_backward(dZ_0, cache.relu_0)
     # H_0 = convolution(M)
-    _, dW_0, db_0 = convolution_backward(dH_0, cache.c_0)
+    dW_0, db_0 = kernel_backward(dH_0, cache.c_0)
     return PatchySanParams(dW_0, dW_1, dW_2, dW_D, db_0, db_1, db_2, db_D)
 
 
@@ -174,3 +186,45 @@ def patchy_san_loss_backward(dloss: Array, cache: PatchySanLossCache) -> PatchyS
     dlogits = softmax_cross_entropy_backward(dloss, cache.cross_entropy)
     # logits = patchy_san(params)
     return patchy_san_backward(dlogits, cache.network)
+
+
+def field_network(table: FieldTable, C: int, *, init: str = "glorot", dtype: str = "float32") -> Network:
+    """Return the network on the graphs of a table, as the training loop sees it.
+
+    Parameters
+    ----------
+    table : FieldTable
+    C : int
+        Number of classes.
+    init, dtype
+        As for :func:`init_patchy_san`.
+
+    Notes
+    -----
+    A batch of B graphs takes B width size d numbers, and is made when it is needed. With a generator, each hidden unit
+    of each graph is kept with probability one half.
+
+    Examples
+    --------
+    >>> table = FieldTable(np.array([[1.0], [2.0], [0.0]]), np.array([[[0, 1]], [[1, 2]]]))
+    >>> [batch.M[..., 0].tolist() for batch in field_network(table, C=2).batches(np.array([1, 0]), 1, None)]
+    [[[2.0, 0.0]], [[1.0, 2.0]]]
+    """
+    (G, width, size), d = table.nodes.shape, table.X.shape[1]
+    X = table.X.astype(dtype)
+
+    def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterator[FieldBatch]:
+        for at in range(0, len(index), batch_size):
+            chosen = index[at : at + batch_size]
+            M = X[table.nodes[chosen]].reshape(len(chosen), width * size, d)
+            yield FieldBatch(M, None if rng is None else rng.random((len(chosen), HIDDEN)) < 0.5)
+
+    return Network(
+        G=G,
+        C=C,
+        init=partial(init_patchy_san, d=d, C=C, width=width, size=size, init=init, dtype=dtype),
+        batches=batches,
+        loss_forward=patchy_san_loss_forward,
+        loss_backward=patchy_san_loss_backward,
+        scores=lambda params, batch: patchy_san_forward(params, batch)[0],
+    )
