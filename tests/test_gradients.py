@@ -29,6 +29,7 @@ from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify import Report, check_pair
 from minipinet.verify.pairs import Pair, example_batch, example_params, example_union, layer_pairs, model_pairs
 from tests import strategies, tolerances
+from tests.seeds import shifted
 
 pytestmark = pytest.mark.gradient
 
@@ -41,12 +42,17 @@ INSIDE = [(0.3, 0.7), (0.999, 0.001)]
 CORNERS = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
 
 
+def rng_of(seed: int) -> np.random.Generator:
+    """Return a generator for this number in this run."""
+    return np.random.default_rng(shifted(seed))
+
+
 def check(pair: Pair, method: str, seed: int = 0) -> Report:
     report = check_pair(
         pair.forward,
         pair.backward,
         pair.inputs,
-        rng=np.random.default_rng(seed),
+        rng=rng_of(seed),
         method=method,
         name=pair.name,
         tolerance=ALLOWED[method],
@@ -56,7 +62,7 @@ def check(pair: Pair, method: str, seed: int = 0) -> Report:
 
 
 def project_pairs(seed: int) -> list[Pair]:
-    return layer_pairs(np.random.default_rng(seed)) + model_pairs(np.random.default_rng(seed))
+    return layer_pairs(rng_of(seed)) + model_pairs(rng_of(seed))
 
 
 @pytest.mark.parametrize("seed", range(10, 14))
@@ -69,7 +75,7 @@ def test_every_pair_of_the_project_by_every_method_that_suits_it(k: int, seed: i
 
 def on_step(step: Step, F: tuple[int, int] | None, p: float, q: float, bias: bool = True) -> Pair:
     """Return propagation (F None) or message passing of widths F on a step, at one (p, q)."""
-    rng = np.random.default_rng(1)
+    rng = rng_of(1)
     n_in, pq = step.A.shape[1], {"p": np.float64(p), "q": np.float64(q)}
     if F is None:
         M = rng.standard_normal((n_in, 2))
@@ -120,7 +126,7 @@ def test_message_passing_at_the_corners(
 
 
 def test_without_bias_its_gradient_is_none() -> None:
-    step = example_batch(example_union(np.random.default_rng(0))).steps[0]
+    step = example_batch(example_union(rng_of(0))).steps[0]
     for F in ((2, 3), (3, 2)):
         pair = on_step(step, F, 0.3, 0.7, bias=False)
         check(pair, "complex")
@@ -163,21 +169,40 @@ def at_pq(params: PiNetParams, p: float, q: float) -> PiNetParams:
     return params._replace(p_raw=raw[0], q_raw=raw[1])
 
 
+def off_kinks(params: PiNetParams, batch: GraphBatch) -> PiNetParams:
+    """Return `params` with biases that put the 0 of each ReLU into the widest gap between its inputs.
+
+    A Taylor step may be no longer than the way to the nearest kink. Among hundreds of pre-activations one is often so
+    near 0 that R(h) is mere rounding at every step short enough, and the rate of rounding means nothing.
+    """
+    (p, q), (first, second) = pq_values(params).T, batch.steps
+
+    def bias(M: Array, W: Array, k: int, step: Step) -> Array:
+        H = np.sort(message_passing_forward(M, W, None, p[k], q[k], step)[0], axis=0)
+        below = np.diff(H, axis=0).argmax(axis=0), np.arange(H.shape[1])
+        return -(H[below] + H[1:][below]) / 2
+
+    b_A0, b_X0 = (bias(batch.X, W, k, first) for W, k in ((params.W_A0, 0), (params.W_X0, 2)))
+    R_X0, _ = relu_forward(message_passing_forward(batch.X, params.W_X0, b_X0, p[2], q[2], first)[0])
+    return params._replace(b_A0=b_A0, b_X0=b_X0, b_X1=bias(R_X0, params.W_X1, 3, second))
+
+
 @pytest.mark.parametrize("C", [2, 3])
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("seed", [0, 1, 3])  # at 2 a pre-activation is so near 0 that only rounding is left of R(h)
+@pytest.mark.parametrize("seed", range(4))
 def test_whole_network_by_taylor_remainder(seed: int, directed: bool, merge: bool, C: int) -> None:
-    rng = np.random.default_rng(seed)
+    rng = rng_of(seed)
     batch = example_batch(example_union(rng, directed=directed), merge=merge)
-    report = check(network(example_params(rng, C, bias=True, learned_pq=True), batch), "taylor", seed)
+    params = off_kinks(example_params(rng, C, bias=True, learned_pq=True), batch)
+    report = check(network(params, batch), "taylor", seed)
     assert report.rate > tolerances.TAYLOR_RATE
 
 
 @pytest.mark.parametrize("C", [2, 3])
 @pytest.mark.parametrize("pq", INSIDE)
 def test_case_069_p_and_q_of_every_layer_have_their_full_gradient(pq: tuple[float, float], C: int) -> None:
-    rng = np.random.default_rng(5)
+    rng = rng_of(5)
     union = example_union(rng)
     assert (union.A.sum(axis=1) == 0).any()  # lone nodes
     batch = example_batch(union)
@@ -194,7 +219,7 @@ def test_case_069_p_and_q_of_every_layer_have_their_full_gradient(pq: tuple[floa
 @pytest.mark.parametrize("pq", [*INSIDE, *CORNERS])
 @pytest.mark.parametrize("bias", [True, False])
 def test_whole_network_at_fixed_p_and_q(pq: tuple[float, float], bias: bool, C: int) -> None:
-    rng = np.random.default_rng(6)
+    rng = rng_of(6)
     pair = network(
         example_params(rng, C, bias=bias, learned_pq=False), example_batch(example_union(rng)), np.tile(pq, (4, 1))
     )
@@ -204,7 +229,7 @@ def test_whole_network_at_fixed_p_and_q(pq: tuple[float, float], bias: bool, C: 
 
 @pytest.mark.parametrize("graphs", [1, 2, 3])
 def test_batches_of_empty_and_lone_graphs(graphs: int) -> None:
-    rng = np.random.default_rng(7)
+    rng = rng_of(7)
     sizes = {1: [0], 2: [1, 0], 3: [0, 1, 1]}[graphs]
     union = disjoint_union([as_graph(np.zeros((N, N)), rng.standard_normal((N, 3))) for N in sizes])
     for C in (2, 3):
