@@ -11,26 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.verify.derivatives import (
-    REDRAWS,
-    STEP,
-    Derivative,
-    along,
-    draw_direction,
-    output_change,
-    paired,
-    reach,
-    worst_entry,
-)
-from minipinet.verify.probe import Point
+from minipinet.verify.derivatives import REDRAWS, STEP, Derivative, along, draw_direction, output_change, paired, reach
+from minipinet.verify.probe import Point, draw_like
 
 #: The cotangents are as large as this, so that clipping and thresholds show; powers of two multiply exactly.
 SCALES = (1.0, 2.0**20, 2.0**-20)
-
-
-def draw_like(dout: Sequence[Array], rng: np.random.Generator) -> list[Array]:
-    """Draw a cotangent of normal numbers."""
-    return [np.float64(1) * rng.standard_normal(np.shape(v)) for v in dout]  # a scalar stays a scalar
 
 
 def linear_derivatives(point: Point, rng: np.random.Generator) -> list[Derivative]:
@@ -42,8 +27,10 @@ def linear_derivatives(point: Point, rng: np.random.Generator) -> list[Derivativ
     for scale in SCALES:
         a, b = scale * rng.standard_normal(2)
         w1, w2 = draw_like(point.dout, rng), draw_like(point.dout, rng)
-        whole = point.pullback([a * u + b * v for u, v in zip(w1, w2, strict=True)])
-        for k, (g, g1, g2) in enumerate(zip(whole, point.pullback(w1), point.pullback(w2), strict=True)):
+        whole, first, second = (
+            point.pullback(point.x, w) for w in ([a * u + b * v for u, v in zip(w1, w2, strict=True)], w1, w2)
+        )
+        for k, (g, g1, g2) in enumerate(zip(whole, first, second, strict=True)):
             if np.size(g):
                 found.append(_most_apart(k, g / scale, a / scale * g1, b / scale * g2))
     return found
@@ -62,7 +49,7 @@ def _most_apart(k: int, whole: Array, first: Array, second: Array) -> Derivative
 def zero_cotangent(point: Point) -> list[str]:
     """Say which gradients of a cotangent of zeros are not exactly zero."""
     problems = []
-    for name, g in zip(point.names, point.pullback([0.0 * w for w in point.dout]), strict=True):
+    for name, g in zip(point.names, point.pullback(point.x, [0.0 * w for w in point.dout]), strict=True):
         g = np.asarray(g)
         wrong = np.argwhere(g != 0)  # NaN too
         if len(wrong):
@@ -72,27 +59,23 @@ def zero_cotangent(point: Point) -> list[str]:
     return problems
 
 
-def adjoint_derivatives(views: Sequence[Point], k: int, rng: np.random.Generator) -> tuple[list[Derivative], int]:
-    """Compare <J v, w> with <v, J^T w> for one random direction v of array `k` and the cotangent w of each view.
+def with_cotangents(point: Point, count: int, rng: np.random.Generator) -> list[Point]:
+    """Return the point with other random cotangents, and the gradient of each by a call of its own."""
+    cotangents = [draw_like(point.dout, rng) for _ in range(count)]
+    return [point._replace(dout=w, gradient=point.pullback(point.x, w)) for w in cotangents]
+
+
+def adjoint_derivatives(
+    views: Sequence[Point], k: int, rng: np.random.Generator, share: float = 1.0
+) -> tuple[list[Derivative], int]:
+    """Compare <J v, w> with <v, g(w)> for a direction v of (a share of) array `k` and the cotangent w of each view.
 
     J v is the central difference of the whole output, taken once; also return how many steps were dropped at kinks.
     """
     x = views[0].x[k]
     for dropped in range(REDRAWS["adjoint"] + 1):
-        v, h = draw_direction(x, rng), STEP["central"] * reach(x) * 10.0**-dropped
+        v, h = draw_direction(x, rng, share), STEP["central"] * reach(x) * 10.0**-dropped
         change = output_change(views[0], {k: v}, h)
         if change is not None:
             return [along(view, k, v, paired(view.dout, change) / (2 * h)) for view in views], dropped
     return [], REDRAWS["adjoint"] + 1
-
-
-def with_cotangents(point: Point, count: int, rng: np.random.Generator) -> list[Point]:
-    """Return the point with other random cotangents and the gradients of each."""
-    cotangents = [draw_like(point.dout, rng) for _ in range(count)]
-    return [point._replace(dout=w, gradient=point.pullback(w)) for w in cotangents]
-
-
-def worst_of_views(views: Sequence[Point], k: int, rng: np.random.Generator) -> list[Derivative]:
-    """Find the entry of array `k` that is most wrong for each cotangent."""
-    single = [worst_entry(view, k, "central", rng) for view in views]
-    return [derivative for derivative in single if derivative is not None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from minipinet.verify.derivatives import Derivative
 from minipinet.verify.report import ANALYTIC, NUMERIC, Entry
 
@@ -23,6 +25,16 @@ TOLERANCE = {
 FLOOR = dict.fromkeys(("central", "complex", "taylor", "adjoint", "linear"), 1e-3) | {"float32": 1e-1}
 
 
+def scales(found: Sequence[Derivative], method: str) -> list[float]:
+    """Return what the error of each derivative is measured against, see `measure`."""
+    largest: dict[int, float] = {}
+    for d in found:
+        if d.at is not None:
+            largest[d.leaf] = max(largest.get(d.leaf, 0.0), d.size)
+    floor = FLOOR[method] * max((d.size for d in found), default=0.0)
+    return [max(d.size, largest.get(d.leaf, 0.0), floor) for d in found]
+
+
 def measure(names: Sequence[str], found: Sequence[Derivative], method: str) -> list[Entry]:
     """Measure what was found, worst first: |analytic - numeric| over the scale of the array's derivatives.
 
@@ -37,24 +49,27 @@ def measure(names: Sequence[str], found: Sequence[Derivative], method: str) -> l
     >>> [(entry.where, entry.error) for entry in measure(["W"], found, "central")]
     [('W[0]', 0.16666666666666666), ('W[1]', 0.0)]
     """
-    scale = [0.0] * len(names)
-    for d in found:
-        if d.at is not None:
-            scale[d.leaf] = max(scale[d.leaf], d.size)
-    floor = FLOOR[method] * max((d.size for d in found), default=0.0)
     entries = []
-    for d in found:
+    for d, scale in zip(found, scales(found, method), strict=True):
         difference = abs(d.analytic - d.numeric)
-        error = 0.0 if difference == 0 else difference / max(d.size, scale[d.leaf], floor)
-        entries.append(Entry(names[d.leaf], d.at, d.analytic, d.numeric, math.inf if math.isnan(error) else error))
+        error = 0.0 if difference == 0 else difference / scale
+        direction = "" if d.v is None else _shown(d.v)
+        error = math.inf if math.isnan(error) else error
+        entries.append(Entry(names[d.leaf], d.at, d.analytic, d.numeric, error, direction))
     return sorted(entries, key=lambda entry: -entry.error)
+
+
+def _shown(v: object) -> str:
+    """Return the first numbers of a direction: enough to know it again."""
+    numbers = np.ravel(np.asarray(v))
+    return f"[{', '.join(f'{u:.3g}' for u in numbers[:3])}{', ...' if len(numbers) > 3 else ''}]"
 
 
 def describe_wrong(entries: Sequence[Entry], method: str, tolerance: float) -> list[str]:
     """Say for the ten worst entries beyond `tolerance` which is wrong, what each side gave, and by how much."""
     return [
-        f"d{e.where}: {ANALYTIC[method]} (analytic) {e.analytic:.10g}, {NUMERIC[method]} (numeric) {e.numeric:.10g}, "
-        f"relative error {e.error:.1e}, allowed {tolerance:.0e}"
+        f"d{e.where}{f' v = {e.direction}' if e.direction else ''}: {ANALYTIC[method]} (analytic) {e.analytic:.10g}, "
+        f"{NUMERIC[method]} (numeric) {e.numeric:.10g}, relative error {e.error:.1e}, allowed {tolerance:.0e}"
         for e in entries[:10]
         if e.error > tolerance
     ]

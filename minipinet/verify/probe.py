@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.sparse
 
 from minipinet._array import Array
 from minipinet._tree import named_leaves, with_leaves
-from minipinet.errors import MinipinetError, UsageError
+from minipinet.errors import UsageError
+from minipinet.verify import contract
+from minipinet.verify.contract import VerificationError as VerificationError
+from minipinet.verify.contract import copy_leaf
 
 #: ``forward(**inputs) -> (out, cache)``
 Forward: TypeAlias = Callable[..., tuple[Any, Any]]
 #: ``backward(dout, cache) -> gradients``
 Backward: TypeAlias = Callable[[Any, Any], Any]
-
-
-class VerificationError(MinipinetError, AssertionError):
-    """A gradient is wrong, or a pair cannot be checked at all: the message says which and why."""
 
 
 class Evaluation(NamedTuple):
@@ -33,77 +31,140 @@ class Point(NamedTuple):
     """A pair at one input `x`, and the gradient its backward claims there for the cotangent `dout`."""
 
     name: str
-    call: Callable[[Sequence[Array]], Evaluation]
-    pullback: Callable[[Sequence[Array]], list[Array]]  #: from a cotangent to the gradient at `x`
+    call: Callable[[Sequence[Array]], Evaluation]  #: the forward at any input
+    pullback: Callable[[Sequence[Array], Sequence[Array]], list[Array]]  #: the gradient at an input for a cotangent
     names: list[str]
     x: list[Array]
     at_x: Evaluation
     dout: list[Array]
     gradient: list[Array]
     notes: list[str]
+    problems: list[str]  #: memory that is shared
+    draws: contract.GlobalDraws
+
+
+class _Called(NamedTuple):
+    """One call of the forward: the copies it was given, and what it returned."""
+
+    given: list[Array]
+    out: Any
+    cache: Any
+
+
+class _Pair(NamedTuple):
+    """A pair and the tree of its inputs: calls that hand out copies, and look whether they come back as they were."""
+
+    name: str
+    forward: Forward
+    backward: Backward
+    inputs: Mapping[str, Any]
+    names: list[str]
+
+    def run(self, x: Sequence[Array]) -> _Called:
+        given = [copy_leaf(v) for v in x]
+        filled = iter(given)
+        leaves = (v if v is None else next(filled) for _, v in input_leaves(self.inputs))
+        result = self.forward(**with_leaves(dict(self.inputs), leaves))
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise VerificationError(f"{self.name}: forward returned {type(result).__name__}, expected (out, cache)")
+        what = f"{self.name}: forward changed its argument"
+        contract.require_unchanged(what, *(list(zip(self.names, v, strict=True)) for v in (x, given)))
+        return _Called(given, *result)
+
+    def cotangent(self, called: _Called, dout: Sequence[Array]) -> Any:
+        return with_leaves(called.out, iter([copy_leaf(v) for v in dout]))
+
+    def back(self, cotangent: Any, cache: Any) -> Any:
+        before = [(path, copy_leaf(leaf)) for path, leaf in _named(dout=cotangent, cache=cache)]
+        grads = self.backward(cotangent, cache)
+        contract.require_unchanged(f"{self.name}: backward changed", before, _named(dout=cotangent, cache=cache))
+        return grads
+
+    def evaluate(self, x: Sequence[Array]) -> Evaluation:
+        return _evaluation(self.run(x))
+
+    def pullback(self, x: Sequence[Array], dout: Sequence[Array]) -> list[Array]:
+        # The forward anew: a pair may be two methods of an object that keeps the cache to itself.
+        called = self.run(x)
+        return self.gradient(x, self.back(self.cotangent(called, dout), called.cache))
+
+    def named_gradient(self, gradient: Sequence[Array]) -> contract.Named:
+        return [(f"gradient of {path}", g) for path, g in zip(self.names, gradient, strict=True)]
+
+    def gradient(self, x: Sequence[Array], grads: Any) -> list[Array]:
+        gradient = [copy_leaf(g) for g in gradient_of(self.name, grads, self.inputs)[0]]
+        for path, v, g in zip(self.names, x, gradient, strict=True):
+            contract.require_float64(f"{self.name}: the gradient of {path}", g)
+            if np.shape(g) != np.shape(v):
+                raise VerificationError(
+                    f"{self.name}: the gradient of {path} has shape {np.shape(g)}, expected {np.shape(v)} as {path} has"
+                )
+        return gradient
 
 
 def probe(
-    name: str, forward: Forward, backward: Backward, inputs: Mapping[str, Any], rng: np.random.Generator
+    name: str,
+    forward: Forward,
+    backward: Backward,
+    inputs: Mapping[str, Any],
+    rng: np.random.Generator,
+    *,
+    allow_shared: bool = False,
 ) -> Point:
     """Call the pair twice at a float64 copy of `inputs` with one random cotangent.
 
     Raises
     ------
     UsageError
-        If an input is not floating-point.
+        If an input is not made of finite floating-point numbers.
     VerificationError
-        If two calls differ, an argument is changed, a result is not float64, or a gradient is absent or misshapen.
+        If two calls differ in a bit, an argument is changed, random numbers are drawn from a global generator, a
+        result is not float64, the output is not finite, or a gradient is absent or misshapen.
     """
     names, x, notes = _float64_copies(inputs)
+    pair = _Pair(name, forward, backward, inputs, names)
+    draws = contract.GlobalDraws()
 
-    def run(leaves: Sequence[Array]) -> tuple[Any, Any]:
-        filled = iter(leaves)
-        return forward(**with_leaves(dict(inputs), (v if v is None else next(filled) for _, v in input_leaves(inputs))))
+    first = pair.run(x)
+    kept = [(path, copy_leaf(leaf)) for path, leaf in _named(out=first.out, cache=first.cache)]
+    again = pair.run(x)
+    draws.refuse(name, "forward")
+    contract.require_repeatable(name, "forward", kept, _named(out=again.out, cache=again.cache))
+    for path, leaf in named_leaves(again.out, "out"):
+        contract.require_float64(f"{name}: forward's {path}", leaf)
+        bad = contract.first_not_finite(leaf)
+        if bad:
+            raise VerificationError(f"{name}: forward returns {bad.split()[-1]} at the point: {path}{bad}")
+    at_x = _evaluation(again)
 
-    given = [_copy(v) for v in x]
-    # Separate copies: what the backward may spoil in one call's cache is compared with the other's.
-    (out, cache), (out_again, cache_again) = run(given), run([_copy(v) for v in x])
-    _require_unchanged(f"{name}: forward changed its argument", names, x, given)
-    _require_repeatable(name, "forward", {"out": out, "cache": cache}, {"out": out_again, "cache": cache_again})
-    at_x = _evaluation(out, cache)
-    for path, leaf in named_leaves(out, "out"):
-        _require_float64(f"{name}: forward's {path}", leaf)
-
-    dout = [np.float64(1) * rng.standard_normal(np.shape(v)) for v in at_x.out]  # a scalar stays a scalar
-    cotangent = with_leaves(out, iter([_copy(v) for v in dout]))
-    first, second = backward(cotangent, cache_again), backward(cotangent, cache_again)
-    _require_unchanged(f"{name}: backward changed", *_named(cotangent, "dout"), dout)
-    _require_unchanged(f"{name}: backward changed", *_named(cache_again, "cache"), _named(cache, "")[1])
-    _require_repeatable(name, "backward", {"gradient": first}, {"gradient": second})
-    gradient = _gradient(name, names, x, first, inputs)
-    unchecked = gradient_of(name, first, inputs)[1]
+    dout = draw_like(at_x.out, rng)
+    cotangent = pair.cotangent(again, dout)
+    grads = pair.back(cotangent, again.cache)
+    gradient = pair.gradient(x, grads)
+    problems = [] if allow_shared else _shared(pair, again, cotangent, grads)
+    second = pair.gradient(x, pair.back(cotangent, again.cache))
+    draws.refuse(name, "backward")
+    contract.require_repeatable(name, "backward", *(pair.named_gradient(g) for g in (gradient, second)))
+    unchecked = gradient_of(name, grads, inputs)[1]
     if unchecked:
         notes.append(f"not checked: {', '.join(unchecked)}")
-
-    def pullback(w: Sequence[Array]) -> list[Array]:
-        # The forward first: the pair may be methods of an object that keeps its cache to itself.
-        out, cache = run([_copy(v) for v in x])
-        return _gradient(name, names, x, backward(with_leaves(out, iter([_copy(v) for v in w])), cache), inputs)
-
-    return Point(name, lambda leaves: _evaluation(*run(leaves)), pullback, names, x, at_x, dout, gradient, notes)
-
-
-def _gradient(name: str, names: list[str], x: list[Array], grads: Any, inputs: Mapping[str, Any]) -> list[Array]:
-    gradient, _ = gradient_of(name, grads, inputs)
-    for path, v, g in zip(names, x, gradient, strict=True):
-        _require_float64(f"{name}: the gradient of {path}", g)
-        if np.shape(g) != np.shape(v):
-            raise VerificationError(
-                f"{name}: the gradient of {path} has shape {np.shape(g)}, expected {np.shape(v)} as {path} has"
-            )
-    return gradient
+    return Point(name, pair.evaluate, pair.pullback, names, x, at_x, dout, gradient, notes, problems, draws)
 
 
 def require_same_at_x(point: Point) -> None:
-    """Call the forward once more and refuse a state that has crept in since the first call."""
+    """Call the pair once more and refuse a state that has crept in since the first call."""
     again = point.call(point.x)
-    _require_repeatable(point.name, "forward", {"out": point.at_x.out}, {"out": again.out})
+    for which, before, after in (
+        ("forward", {"out": point.at_x.out}, {"out": again.out}),
+        ("backward", {"gradient": point.gradient}, {"gradient": point.pullback(point.x, point.dout)}),
+    ):
+        point.draws.refuse(point.name, which)
+        contract.require_repeatable(point.name, which, list(input_leaves(before)), list(input_leaves(after)))
+
+
+def draw_like(out: Sequence[Array], rng: np.random.Generator) -> list[Array]:
+    """Draw a cotangent of normal numbers."""
+    return [np.float64(1) * rng.standard_normal(np.shape(v)) for v in out]  # a scalar stays a scalar
 
 
 def input_leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -112,27 +173,41 @@ def input_leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from named_leaves(tree[key], str(key))
 
 
+def _named(**trees: Any) -> list[tuple[str, Any]]:
+    return [leaf for root, tree in trees.items() for leaf in named_leaves(tree, root)]
+
+
 def _float64_copies(inputs: Mapping[str, Any]) -> tuple[list[str], list[Array], list[str]]:
-    names, x, notes = [], [], []
-    for path, leaf in input_leaves(inputs):
-        if leaf is None:
-            continue
+    leaves = [(path, leaf) for path, leaf in input_leaves(inputs) if leaf is not None]
+    if not leaves:
+        raise UsageError("inputs: expected at least one array or number to differentiate by, got none")
+    x, notes = [], []
+    for path, leaf in leaves:
+        contract.require_floating(path, leaf)
         dtype = np.asarray(leaf).dtype
-        if not np.issubdtype(dtype, np.floating):
-            raise UsageError(
-                f"inputs: expected floating-point numbers in {path}, got {dtype} "
-                "(bind what is not differentiated with functools.partial)"
-            )
         if dtype != np.float64:
             notes.append(f"{path}: {dtype} input, checked on a float64 copy")
-        names.append(path)
         x.append(np.array(leaf, np.float64) if isinstance(leaf, np.ndarray) else np.float64(leaf))
-    return names, x, notes
+    for one, other in contract.shared_among(leaves):
+        alike = f"{one} repeats its memory" if one == other else f"{one} and {other} share memory"
+        notes.append(f"{alike}: {'each entry' if one == other else 'each'} is checked as if it stood by itself")
+    return [path for path, _ in leaves], x, notes
 
 
-def _evaluation(out: Any, cache: Any) -> Evaluation:
-    masks = [v for _, v in named_leaves(cache) if isinstance(v, np.ndarray) and v.dtype == np.bool_]
-    return Evaluation([v for _, v in named_leaves(out)], masks)
+def _evaluation(called: _Called) -> Evaluation:
+    masks = [v.copy() for _, v in named_leaves(called.cache) if isinstance(v, np.ndarray) and v.dtype == np.bool_]
+    # Copies: the forward may write every output into one buffer.
+    return Evaluation([copy_leaf(v) for _, v in named_leaves(called.out)], masks)
+
+
+def _shared(pair: _Pair, called: _Called, cotangent: Any, grads: Any) -> list[str]:
+    given = list(zip(pair.names, called.given, strict=True))
+    gradient = [(f"d{k}", g) for k, g in zip(pair.names, gradient_of(pair.name, grads, pair.inputs)[0], strict=True)]
+    others = [*_named(dout=cotangent), *given, *_named(cache=called.cache)]
+    problems = contract.shared_memory(_named(out=called.out), given)
+    for k, g in enumerate(gradient):
+        problems += contract.shared_memory([g], [*others, *gradient[:k]])
+    return problems
 
 
 def gradient_of(name: str, grads: Any, inputs: Mapping[str, Any]) -> tuple[list[Array], list[str]]:
@@ -157,42 +232,3 @@ def gradient_of(name: str, grads: Any, inputs: Mapping[str, Any]) -> tuple[list[
             if v is not None:
                 gradient.append(g)
     return gradient, [key for key in fields if key.removeprefix("d") not in inputs and fields[key] is not None]
-
-
-def _named(tree: Any, root: str) -> tuple[list[str], list[Any]]:
-    leaves = list(named_leaves(tree, root))
-    return [path for path, _ in leaves], [leaf for _, leaf in leaves]
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.copy() if isinstance(leaf, np.ndarray) or scipy.sparse.issparse(leaf) else leaf
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Tell whether two leaves hold the same numbers; what is no array and no number is not compared."""
-    if scipy.sparse.issparse(a) and scipy.sparse.issparse(b):
-        return a.shape == b.shape and _same(a.data, b.data)
-    if isinstance(a, np.ndarray | float | int):
-        return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
-    return True
-
-
-def _require_unchanged(what: str, names: list[str], before: list[Any], after: list[Any]) -> None:
-    for path, old, new in zip(names, before, after, strict=True):
-        if not _same(old, new):
-            raise VerificationError(f"{what} {path}")
-
-
-def _require_repeatable(name: str, which: str, first: Any, second: Any) -> None:
-    for (path, a), (_, b) in zip(input_leaves(first), input_leaves(second), strict=True):
-        if not _same(a, b):
-            raise VerificationError(
-                f"{name}: two calls of the {which} with the same arguments gave different {path}; only a "
-                "deterministic function can be checked (pass a dropout mask in, keep no state between calls)"
-            )
-
-
-def _require_float64(what: str, leaf: Any) -> None:
-    dtype = np.asarray(leaf).dtype
-    if dtype != np.float64:
-        raise VerificationError(f"{what} is {dtype} for float64 input, expected float64")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minipinet.verify.probe import VerificationError
+from minipinet.verify.contract import VerificationError
 
 #: How each method names the two numbers that it compares.
 ANALYTIC = dict.fromkeys(("central", "complex", "taylor", "float32"), "backward") | {
@@ -31,6 +31,7 @@ class Entry(NamedTuple):
     analytic: float  #: what the backward returned
     numeric: float  #: what the forward shows
     error: float  #: relative to the scale of the array
+    direction: str = ""  #: the first numbers of the random direction
 
     @property
     def where(self) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.verify.derivatives import REDRAWS, central_change
+from minipinet.verify.derivatives import REDRAWS, central_change, thin
 from minipinet.verify.probe import Point
+
+#: A remainder that is all rounding must be this small relative to the derivative.
+ROUNDING = 1e-8
+
+
+#: This many times all entries are moved; where that crosses kinks each time, then half of them, and so on.
+WHOLE = 8
 
 
 class Remainder(NamedTuple):
@@ -29,9 +36,7 @@ def taylor_remainder(point: Point, rng: np.random.Generator) -> tuple[Remainder 
     remain (J linear or quadratic along v) the remainder itself is the verdict.
     """
     for dropped in range(REDRAWS["taylor"] + 1):
-        move = {
-            k: rng.standard_normal(np.shape(v)) * (np.max(np.abs(v), initial=0.0) or 1.0) for k, v in enumerate(point.x)
-        }
+        move = _draw_move(point.x, rng, 0.5 ** max(0, dropped - WHOLE))
         h = 2.0**-5 * 0.5 ** max(0, dropped - 3) * 0.5 ** np.arange(10)
         changes = []
         for h_k in h:
@@ -42,6 +47,14 @@ def taylor_remainder(point: Point, rng: np.random.Generator) -> tuple[Remainder 
         else:
             return _fit(point, move, h, np.array(changes)), dropped
     return None, REDRAWS["taylor"] + 1
+
+
+def _draw_move(x: Sequence[Array], rng: np.random.Generator, share: float) -> dict[int, Array]:
+    move = {k: rng.standard_normal(np.shape(v)) * (np.max(np.abs(v), initial=0.0) or 1.0) for k, v in enumerate(x)}
+    if share == 1:
+        return move
+    chosen = np.split(thin(sum(map(np.size, x)), share, rng), np.cumsum([np.size(v) for v in x])[:-1])
+    return {k: v * chosen[k].reshape(np.shape(v))[()] for k, v in move.items()}
 
 
 def _fit(point: Point, move: Mapping[int, Array], h: Array, changes: Array) -> Remainder:

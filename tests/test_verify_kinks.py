@@ -1,0 +1,183 @@
+"""Kinks that no mask shows are skipped and counted; a wrong gradient is never taken for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minipinet._array import Array
+from minipinet.verify import check_pair, verify_pair
+from tests.small_pairs import check, generator, relu_backward, relu_forward, scaled, sine_backward, sine_forward
+
+pytestmark = pytest.mark.gradient
+
+DIFFERENCES = ("central", "adjoint", "taylor")
+FACTORS = (1.01, 0.99, 1.0001, 0.9999)
+
+
+def plain_relu_forward(x: Array) -> tuple[Array, Array]:
+    return np.maximum(x, 0), x
+
+
+def plain_relu_backward(dout: Array, x: Array) -> Array:
+    return dout * (x > 0)
+
+
+def abs_forward(x: Array) -> tuple[Array, Array]:
+    return np.abs(x), x
+
+
+def abs_backward(dout: Array, x: Array) -> Array:
+    return dout * np.sign(x)
+
+
+def net_forward(X: Array, W_0: Array, W_1: Array) -> tuple[Array, Any]:
+    H = X @ W_0
+    R = np.maximum(H, 0)
+    return R @ W_1, (X, W_0, W_1, H, R)
+
+
+def net_backward(dout: Array, cache: Any) -> dict[str, Array]:
+    X, W_0, W_1, H, R = cache
+    grad_H = (dout @ W_1.T) * (H > 0)
+    return {"dX": grad_H @ W_0.T, "dW_0": X.T @ grad_H, "dW_1": R.T @ dout}
+
+
+def scaled_net(factor: float) -> Callable[..., Any]:
+    return lambda dout, cache: {key: factor * g for key, g in net_backward(dout, cache).items()}
+
+
+KINKED = {"relu": (plain_relu_forward, plain_relu_backward), "abs": (abs_forward, abs_backward)}
+
+
+def some_zeros(seed: int, shape: tuple[int, ...] = (6, 5)) -> Array:
+    x = generator(seed).standard_normal(shape)
+    x[generator(seed + 1000).random(shape) < 0.2] = 0.0
+    return x
+
+
+@pytest.mark.parametrize("method", DIFFERENCES)
+@pytest.mark.parametrize("pair", KINKED)
+def test_exact_zeros_without_a_mask_do_not_make_a_right_gradient_wrong(pair: str, method: str) -> None:
+    for seed in range(25):
+        x = some_zeros(seed)
+        report = check(*KINKED[pair], method, seed=seed, x=x)
+        report.raise_if_failed()
+        if method == "central" and pair == "relu":
+            assert report.skipped == np.sum(x == 0)
+            assert len(report.entries) == np.sum(x != 0)
+
+
+@pytest.mark.parametrize("method", DIFFERENCES)
+@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("pair", KINKED)
+def test_a_wrong_gradient_is_never_taken_for_a_kink(pair: str, factor: float, method: str) -> None:
+    forward, backward = KINKED[pair]
+    for seed in range(25):
+        for x in (some_zeros(seed), 1e-6 * generator(seed).standard_normal((4, 3))):
+            report = check(forward, scaled(backward, factor), method, seed=seed, x=x)
+            assert not report.ok
+            assert "relative error" in str(report)
+
+
+@pytest.mark.parametrize("method", DIFFERENCES)
+def test_a_wrong_smooth_gradient_is_never_taken_for_a_kink(method: str) -> None:
+    for factor in FACTORS:
+        for seed in range(10):
+            for shape in ((3, 2), (21, 20)):
+                x = generator(seed).standard_normal(shape)
+                report = check(sine_forward, scaled(sine_backward, factor), method, seed=seed, x=x)
+                assert "relative error" in str(report)
+                assert report.skipped == 0
+
+
+@pytest.mark.parametrize("method", DIFFERENCES)
+def test_a_net_of_several_layers_with_a_lone_node_of_zero_features(method: str) -> None:
+    for seed in range(10):
+        rng = generator(seed)
+        inputs = {"X": rng.standard_normal((5, 3)), "W_0": rng.standard_normal((3, 4)), "W_1": np.ones((4, 2))}
+        inputs["X"][2] = 0.0
+        right = check_pair(net_forward, net_backward, inputs, rng=generator(seed), method=method)
+        right.raise_if_failed()
+        for factor in FACTORS:
+            wrong = check_pair(net_forward, scaled_net(factor), inputs, rng=generator(seed), method=method)
+            assert "relative error" in str(wrong)
+
+
+def test_case_059_all_pre_activations_zero_without_a_mask_is_too_many_kinks_and_not_a_wrong_gradient() -> None:
+    for seed in range(20):
+        rng = generator(seed)
+        inputs = {"X": rng.standard_normal((5, 3)), "W_0": np.zeros((3, 4)), "W_1": rng.standard_normal((4, 2))}
+        report = check_pair(net_forward, net_backward, inputs, rng=generator(seed))
+        assert not report.ok
+        assert report.skipped >= 12
+        assert [p.partition(";")[0] for p in report.problems] == [
+            "W_0: 12 of 12 derivatives sit at a kink and could not be compared"
+        ]
+
+
+def test_the_limit_on_skipped_derivatives_holds_without_a_mask_too() -> None:
+    x = np.array([0.0, 0.0, 0.5, -1.0, 0.0])
+    assert "x: 3 of 5 derivatives sit at a kink" in str(check(plain_relu_forward, plain_relu_backward, x=x))
+    loose = check_pair(plain_relu_forward, plain_relu_backward, {"x": x}, rng=generator(), max_skipped=0.6)
+    loose.raise_if_failed()
+
+
+def test_a_kink_within_the_step_is_settled_by_a_shorter_one_and_counted() -> None:
+    x = np.array([3e-6, 0.5, -1.0, -2e-7])
+    report = check(plain_relu_forward, plain_relu_backward, x=x)
+    report.raise_if_failed()
+    assert len(report.entries) == 4
+    assert report.skipped == 2
+    for factor in FACTORS:
+        assert "dx[0]: backward" in str(check(plain_relu_forward, scaled(plain_relu_backward, factor), x=x))
+
+
+def test_at_a_kink_only_what_the_slopes_can_explain_is_excused() -> None:
+    def strange(at_zero: float) -> Any:
+        return lambda dout, x: dout * np.where(x == 0, at_zero, x > 0)
+
+    x = np.array([0.0, 0.5, -1.0])
+    for allowed in (0.0, 0.5, 1.0):
+        check(plain_relu_forward, strange(allowed), x=x).raise_if_failed()
+    for wrong in (5.0, -3.0, np.nan, np.inf):
+        assert "dx[0]: backward" in str(check(plain_relu_forward, strange(wrong), x=x))
+
+
+def test_steps_in_the_function_are_no_excuse() -> None:
+    def stairs_forward(x: Array) -> tuple[Array, Array]:
+        return x + np.floor(x), x
+
+    x = np.array([0.5, 1.0])  # at 1 the function jumps: no slope there
+    assert "dx[1]: backward" in str(check(stairs_forward, lambda dout, x: 1.0 * dout, x=x))
+
+
+def test_taylor_without_masks_notes_kinks_inside_its_long_steps_and_with_masks_fails() -> None:
+    x = np.array([2e-5, 0.5, -1.0, 0.7])  # Taylor's steps reach over 0, those of differences do not
+    report = check(lambda x: (np.maximum(x, 0) + x**3, x), lambda d, x: d * ((x > 0) + 3 * x**2), "taylor", x=x)
+    report.raise_if_failed()
+    assert report.rate < 2.9
+    [note] = report.notes
+    assert note.startswith("the Taylor remainder ")
+    assert note.endswith("but differences agree everywhere: a kink inside the steps")
+
+    def masked_forward(x: Array) -> tuple[Array, Any]:
+        return np.maximum(x, 0) + x**3, (x, x > -2)  # a mask, though not that of the kink
+
+    masked = check(masked_forward, lambda d, c: d * ((c[0] > 0) + 3 * c[0] ** 2), "taylor", x=x)
+    assert not masked.ok
+    assert "the Taylor remainder falls with rate" in str(masked)
+
+
+def test_masked_kinks_in_few_entries_leave_directions_in_the_others() -> None:
+    x = generator(3).standard_normal((40, 30))
+    x[7] = 0.0
+    found = verify_pair(relu_forward, relu_backward, {"x": x}, rng=generator())
+    found.raise_if_failed()
+    assert all(report.skipped > 0 for report in found.reports[1:])
+    for factor in FACTORS:
+        wrong = verify_pair(relu_forward, scaled(relu_backward, factor), {"x": x}, rng=generator())
+        assert [report.ok for report in wrong.reports] == [True, False, False, False]
