@@ -1,7 +1,7 @@
 """The gradient checker: does a hand-written backward return the derivative of its forward?
 
 A cotangent is always drawn at random (one of ones is blind to a softmax backward that returns zero). `verify_pair` runs
-several methods, `check_pair` one:
+several methods, `check_pair` one, and `verify_function` checks the gradient of a function that returns one number:
 
 ``linear``
     The backward is linear in its cotangent: g(a w1 + b w2) = a g(w1) + b g(w2) to rounding, and g(0) = 0 exactly.
@@ -22,7 +22,8 @@ The measure of error, one for every method, is `minipinet.verify.measure.measure
 from __future__ import annotations
 
 from minipinet.verify.check import check_pair
-from minipinet.verify.probe import VerificationError
+from minipinet.verify.contract import VerificationError
+from minipinet.verify.function import verify_function
 from minipinet.verify.report import Entry, Report
 from minipinet.verify.suite import Row, verify_all
 from minipinet.verify.verification import DEFAULT_METHODS, Verification, verify_pair
@@ -36,5 +37,6 @@ __all__ = [
     "VerificationError",
     "check_pair",
     "verify_all",
+    "verify_function",
     "verify_pair",
 ]

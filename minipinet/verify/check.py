@@ -31,6 +31,7 @@ def check_pair(
     each_entry: int = 400,
     max_skipped: float = 0.5,
     allow_shared: bool = False,
+    cotangent: Any = None,
 ) -> Report:
     """Compare the gradient of ``backward`` with numerical derivatives of ``forward``.
 
@@ -64,6 +65,10 @@ def check_pair(
     allow_shared : bool
         Whether a gradient may share memory with the cotangent, an input, the cache or another gradient, and an output
         with an input, as those of an identity do; otherwise that is a problem.
+
+    cotangent : float or tree of arrays like `out`, optional
+        Fixed instead of random, for ``central``, ``complex`` and ``taylor``. One number suits an `out` of one number,
+        whose cotangents differ by a factor only; of arrays most fixed ones are blind to something.
 
     Returns
     -------
@@ -102,7 +107,7 @@ def check_pair(
     tolerance = TOLERANCE[method] if tolerance is None else tolerance
     settings = Settings(method, tolerance, directions, cotangents, each_entry, max_skipped)
     with put_back(list(input_leaves(inputs))) as changed:
-        point = probe(name, forward, backward, inputs, rng, allow_shared=allow_shared)
+        point = probe(name, forward, backward, inputs, rng, allow_shared=allow_shared, fixed=cotangent)
         report = compare(point, settings, rng)
     wrote = [f"{path}: the pair wrote into the caller's own array, which was put back as it was" for path in changed]
     return replace(report, notes=(*report.notes, *wrote))

@@ -110,8 +110,9 @@ def probe(
     rng: np.random.Generator,
     *,
     allow_shared: bool = False,
+    fixed: Any = None,
 ) -> Point:
-    """Call the pair twice at a float64 copy of `inputs` with one random cotangent.
+    """Call the pair twice at a float64 copy of `inputs` with one cotangent, random unless it is fixed.
 
     Raises
     ------
@@ -137,7 +138,7 @@ def probe(
             raise VerificationError(f"{name}: forward returns {bad.split()[-1]} at the point: {path}{bad}")
     at_x = _evaluation(again)
 
-    dout = draw_like(at_x.out, rng)
+    dout = draw_like(at_x.out, rng) if fixed is None else _like(again.out, fixed)
     cotangent = pair.cotangent(again, dout)
     grads = pair.back(cotangent, again.cache)
     gradient = pair.gradient(x, grads)
@@ -165,6 +166,16 @@ def require_same_at_x(point: Point) -> None:
 def draw_like(out: Sequence[Array], rng: np.random.Generator) -> list[Array]:
     """Draw a cotangent of normal numbers."""
     return [np.float64(1) * rng.standard_normal(np.shape(v)) for v in out]  # a scalar stays a scalar
+
+
+def _like(out: Any, fixed: Any) -> list[Array]:
+    leaves = [np.asarray(w, np.float64)[()] for _, w in named_leaves(fixed)]
+    shapes = [np.shape(v) for _, v in named_leaves(out)]
+    if [np.shape(w) for w in leaves] != shapes:
+        raise UsageError(
+            f"cotangent: expected shapes {shapes} as the forward's out has, got {[w.shape for w in leaves]}"
+        )
+    return leaves
 
 
 def input_leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

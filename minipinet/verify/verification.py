@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minipinet.verify.check import check_pair, name_of
-from minipinet.verify.probe import Backward, Forward, VerificationError
+from minipinet.verify.contract import VerificationError
+from minipinet.verify.probe import Backward, Forward
 from minipinet.verify.report import Report
 
 #: What `verify_pair` runs. The complex step is left to be asked for: a forward must be able to take complex numbers.
