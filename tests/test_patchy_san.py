@@ -12,7 +12,7 @@ import pytest
 
 from minipinet._array import Array
 from minipinet._tree import named_leaves
-from minipinet.baselines.patchy_san import PatchySan, encode_for
+from minipinet.baselines.patchy_san import SOLVED, PatchySan, encode_for
 from minipinet.baselines.patchy_san_network import FieldTable, PatchySanParams, field_network
 from minipinet.baselines.receptive_fields import receptive_fields
 from minipinet.baselines.system import system_named
@@ -93,6 +93,17 @@ def test_where_a_class_has_one_graph_nothing_is_held_out() -> None:
     # Of two graphs a class, one a class is held out at least.
     two = system.fit(ds, np.flatnonzero(np.arange(20) % 4 < 2), seed=0).details
     assert two["held_out_loss"] > 0
+
+
+@pytest.mark.parametrize("features", ["random", "balanced", "constant"])
+def test_the_isomorphism_test_is_solved_with_two_examples_a_class(features: str) -> None:
+    """With canonical ties the network sees five distinct tables; and where one shape solves it, no other is tried."""
+    ds = isomorphism_dataset(3, graphs_per_class=10, features=features)
+    train = np.flatnonzero(np.arange(50) % 10 < 2)
+    fitted = PatchySan(epochs=60, patience=60, batch_size=5, lr=0.005).fit(ds, train, seed=0)
+    assert fitted.details["held_out_loss"] < SOLVED
+    assert (fitted.details["labelling"], fitted.details["width"], fitted.details["size"]) == ("betweenness", 50, 10)
+    assert np.array_equal(fitted.predict(np.arange(50)), ds.y)
 
 
 def test_classes_and_labels_of_other_graphs_are_never_seen(mutag: Dataset) -> None:

@@ -25,6 +25,9 @@ from minipinet.splits import check_classes, class_counts, hold_out
 from minipinet.train import TrainState, chosen_params, fit_network
 from minipinet.union import DisjointUnion, take_graphs
 
+#: With a loss below this on the graphs held out (in nats) there is nothing left to choose.
+SOLVED = 1e-3
+
 
 class Shape(NamedTuple):
     """How a graph becomes a table: `width` fields of `size` nodes each, in the order of a labelling."""
@@ -58,8 +61,8 @@ class PatchySan:
     Notes
     -----
     The features are those of the data set, with the vocabulary of the training graphs; where they are constant, the
-    degree. Chosen is what has the lowest loss on the graphs held out; then the network is trained anew on all training
-    graphs, for as many epochs as were best.
+    degree. Chosen is what has the lowest loss on the graphs held out (one that is below `SOLVED` ends the search); then
+    the network is trained anew on all training graphs, for as many epochs as were best.
 
     Examples
     --------
@@ -151,6 +154,8 @@ class PatchySan:
             state = self._train(network, y, inner, held, seed)
             if best is None or _loss(state) < _loss(best.state):
                 best = _Candidate(shape, network, state)
+            if _loss(best.state) < SOLVED:
+                break
         assert best is not None
         params, epoch = chosen_params(best.state)
         details = {**best.shape._asdict(), "epoch": epoch}
