@@ -20,8 +20,12 @@ def test_verify_prints_one_row_a_check(capsys: Capture) -> None:
     assert (status, err) == (0, "")
     rows = [line.split() for line in out.splitlines()]
     assert rows[0] == ["pair", "method", "rate", "worst", "error", "allowed", "seconds"]
-    assert {row[0] for row in rows[1:]} == {"pool", "dense"}
-    assert {row[-1] for row in rows[1:]} == {"ok"}
+    assert rows[-2] == []
+    assert [" ".join(row[:2]) for row in rows[1:-2]] == [
+        f"{pair} {method}" for pair in ("pool", "dense") for method in ("linear", "adjoint", "central", "complex")
+    ]
+    assert {row[-1] for row in rows[1:-2]} == {"ok"}
+    assert re.fullmatch(r"2 pairs, 8 checks, \d+\.\d seconds: all ok", out.splitlines()[-1])
 
 
 def test_help_names_every_pair(capsys: Capture) -> None:
@@ -67,8 +71,16 @@ def test_verify_with_a_wrong_gradient_is_status_1_and_shows_it(
         ["pool", "central", "-", "1.0e-09", "1e-06"],
         ["dense", "taylor", "1.25", "5.0e-01", "2.9"],
     ]
-    assert out.endswith("WRONG\n\ndW[0, 1] is wrong\n")
+    assert out.endswith("WRONG\n\n2 pairs, 2 checks, 0.2 seconds: 1 WRONG\n\ndW[0, 1] is wrong\n")
     assert "all is well" not in out
     outcome = call(capsys, "verify", "--json")
     assert (outcome.status, outcome.err) == (1, "minipinet: error: 1 of 2 checks failed\n")
     assert outcome.json["ok"] is False
+    assert (outcome.json["pairs"], outcome.json["seconds"]) == (2, pytest.approx(0.2))
+
+
+def test_verify_takes_the_device_by_name(capsys: Capture) -> None:
+    assert call(capsys, "verify", "--pair", "gate", "--device", "cpu", "--json").json["device"] == "cpu"
+    status, out, err = call(capsys, "verify", "--device", "cuda")
+    assert (status, out) == (2, "")
+    assert "device: expected 'cpu', got 'cuda'" in err

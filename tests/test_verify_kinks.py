@@ -136,6 +136,21 @@ def test_a_kink_within_the_step_is_settled_by_a_shorter_one_and_counted() -> Non
         assert "dx[0]: backward" in str(check(plain_relu_forward, scaled(plain_relu_backward, factor), x=x))
 
 
+def test_a_function_that_bends_much_within_the_step_is_settled_by_a_shorter_one() -> None:
+    def forward(x: Array) -> tuple[Array, Array]:
+        return np.sin(1000 * x), x  # truncation: h^2 1000^2 / 6 is more than is allowed
+
+    def backward(dout: Array, x: Array) -> Array:
+        return 1000 * np.cos(1000 * x) * dout
+
+    for seed in range(10):
+        x = generator(seed).standard_normal(5)
+        report = check(forward, backward, seed=seed, x=x)
+        report.raise_if_failed()
+        assert report.skipped > 0
+        assert not check(forward, scaled(backward, 1.0001), seed=seed, x=x).ok
+
+
 def test_at_a_kink_only_what_the_slopes_can_explain_is_excused() -> None:
     def strange(at_zero: float) -> Any:
         return lambda dout, x: dout * np.where(x == 0, at_zero, x > 0)

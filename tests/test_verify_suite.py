@@ -53,7 +53,7 @@ def test_a_ten_thousandth_too_much_in_any_gradient_of_any_pair_is_caught(k: int)
     assert len(zero) == (1 if pair.name in ("pinet", "loss") else 0)
     for which in range(len(gradients)):
         bad = spoilt(pair, which)
-        for method in pair.methods[-1:] if "taylor" in pair.methods else pair.methods:
+        for method in ("adjoint", *(pair.methods[-1:] if "taylor" in pair.methods else pair.methods)):
             report = check_pair(bad.forward, bad.backward, bad.inputs, rng=generator(), method=method)
             assert report.ok == (which in zero), f"{pair.name}, gradient {which}, {method}"
 
@@ -64,7 +64,10 @@ def test_a_ten_thousandth_too_much_in_any_gradient_of_any_pair_is_caught(k: int)
 def test_verify_all_passes_and_names_every_pair() -> None:
     rows = verify_all(seed=5)
     assert all(row.ok for row in rows), [row.text for row in rows if not row.ok]
-    assert {row.pair for row in rows} == {pair.name for pair in own_pairs()}
+    assert {(row.pair, row.method) for row in rows} == {
+        (pair.name, method) for pair in own_pairs() for method in ("linear", "adjoint", *pair.methods)
+    }
+    assert max(row.worst for row in rows if row.method == "linear") < tolerances.LINEAR
     assert all(row.tolerance == TOLERANCE[row.method] and row.seconds > 0 for row in rows)
     assert all(row.rate > tolerances.TAYLOR_RATE for row in rows if row.method == "taylor")
     assert max(row.worst for row in rows if row.method == "complex") < tolerances.GRADIENT_COMPLEX
@@ -124,6 +127,14 @@ def test_verify_all_reports_a_pair_that_is_wrong_or_cannot_be_checked(monkeypatc
 
     monkeypatch.setattr("minipinet.verify.suite.layer_pairs", two_pairs)
     rows = verify_all(model=False)
-    assert [(row.pair, row.ok) for row in rows] == [("wrong", False), ("wrong", False), ("missing", False)]
-    assert "dx[" in rows[0].text
-    assert "None for the gradient of x" in rows[2].text
+    assert [(row.pair, row.method, row.ok) for row in rows] == [
+        ("wrong", "linear", True),  # a factor is linear
+        ("wrong", "adjoint", False),
+        ("wrong", "central", False),
+        ("wrong", "taylor", False),
+        ("missing", "linear", False),
+        ("missing", "adjoint", False),
+        ("missing", "complex", False),
+    ]
+    assert "dx[" in rows[2].text
+    assert "None for the gradient of x" in rows[6].text

@@ -12,9 +12,11 @@ from minipinet.errors import UsageError
 DESCRIPTION = """\
 Check every hand-written backward pass of the package: one row for each forward/backward pair and method.
 
-central: central differences. complex: the complex step, exact to rounding. taylor: the remainder of the gradient's
-linear model must fall with the third power of the step (rate 3). float32 (with --dtype float32): gradients in single
-precision against those in double. Exit status 1 if any gradient is wrong."""
+linear: the backward is linear in its cotangent, and exactly zero for zero. adjoint: <J v, w> = <v, backward(w)> for
+several directions v and cotangents w, J v by differences of the whole output. central: central differences. complex:
+the complex step, exact to rounding. taylor: the remainder of the gradient's linear model must fall with the third power
+of the step (rate 3). float32 (with --dtype float32): gradients in single precision against those in double. Exit
+status 1 if any gradient is wrong."""
 
 # Written out here, since the pairs themselves take long to import.
 PAIRS = (
@@ -56,6 +58,7 @@ def add_parser(commands: Any) -> None:
         help="whether to check the whole network and its loss too (default: yes)",
     )
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="cpu (default: %(default)s)")
     parser.add_argument(
         "--seed",
         type=common.whole_number,
@@ -67,16 +70,20 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, _: list[str]) -> None:
-    """Print one row a check, then what is wrong, if anything is."""
+    """Print one row a check, a line that sums them up, then what is wrong, if anything is."""
+    from minipinet._array import check_device
     from minipinet.verify import VerificationError, verify_all
 
+    device = check_device(args.device)
     try:
         rows = verify_all(args.pair, model=args.model, dtype=args.dtype, seed=args.seed)
     except UsageError as error:
         raise UsageError(str(error).replace("pairs:", "--pair:", 1)) from None
     wrong = [row for row in rows if not row.ok]
+    count, seconds = len({row.pair for row in rows}), sum(row.seconds for row in rows)
     if args.json:
-        common.print_json({"ok": not wrong, "dtype": args.dtype, "seed": args.seed, "checks": rows})
+        shape = {"dtype": args.dtype, "device": device, "seed": args.seed, "pairs": count, "seconds": seconds}
+        common.print_json({"ok": not wrong, **shape, "checks": rows})
     else:
         cells = [
             [
@@ -91,6 +98,8 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
             for row in rows
         ]
         print(table(["pair", "method", "rate", "worst error", "allowed", "seconds", ""], cells, left=[0, 1, 6]))
+        verdict = f"{len(wrong)} WRONG" if wrong else "all ok"
+        print(f"\n{count} pairs, {len(rows)} checks, {seconds:.1f} seconds: {verdict}")
         for row in wrong:
             print(f"\n{row.text}")
     if wrong:

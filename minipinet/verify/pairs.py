@@ -52,7 +52,7 @@ class Pair(NamedTuple):
     forward: Forward
     backward: Backward
     inputs: Mapping[str, Any]
-    methods: tuple[str, ...]  #: of `minipinet.verify.check_pair`
+    methods: tuple[str, ...]  #: of `minipinet.verify.check_pair`, beside those that suit every pair
 
 
 SMOOTH, KINKED, WHOLE = ("central", "complex"), ("central",), ("central", "taylor")

@@ -20,6 +20,9 @@ from minipinet.verify.pairs import Pair, draw, layer_pairs, model_pairs
 from minipinet.verify.probe import VerificationError, gradient_of, input_leaves
 from minipinet.verify.report import Report
 
+#: Methods that suit every pair, beside its own.
+EVERY = ("linear", "adjoint")
+
 
 class Row(NamedTuple):
     """One line of the table that ``minipinet verify`` prints."""
@@ -65,7 +68,7 @@ def verify_all(
     Examples
     --------
     >>> [(row.method, row.ok) for row in verify_all(["pool"], seed=1)]
-    [('central', True), ('complex', True)]
+    [('linear', True), ('adjoint', True), ('central', True), ('complex', True)]
     """
     if not isinstance(seed, int) or seed < 0:
         raise UsageError(f"seed: expected a whole number of at least 0, got {seed!r}")
@@ -85,7 +88,7 @@ def verify_all(
     return [
         _timed(known[k].name, method, partial(_check, known[k], method, seed))
         for k in chosen
-        for method in known[k].methods
+        for method in (*EVERY, *known[k].methods)
     ]
 
 
