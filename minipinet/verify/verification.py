@@ -35,12 +35,12 @@ class Verification(NamedTuple):
 
     def __str__(self) -> str:
         """Return a table with a line for each method, then the reports that failed, and the notes of the others."""
-        lines = [f"{self.pair}: {'ok' if self.ok else 'FAILED'}", "  method   worst error  allowed  skipped  rate"]
+        lines = [f"{self.pair}: {'ok' if self.ok else 'FAILED'}", "  method   worst error   allowed  skipped  rate"]
         for r in self.reports:
-            rate = "" if math.isnan(r.rate) else f"{r.rate:.2f}"
+            rate = "-" if math.isnan(r.rate) else f"{r.rate:.2f}"
+            allowed = f"rate {r.tolerance:g}" if r.method == "taylor" else f"{r.tolerance:g}"
             verdict = "ok" if r.ok else "FAILED"
-            line = f"  {r.method:7}  {r.worst:11.1e}  {r.tolerance:7g}  {r.skipped:7}  {rate:4}  {verdict}"
-            lines.append(line)
+            lines.append(f"  {r.method:7}  {r.worst:11.1e}  {allowed:>8}  {r.skipped:7}  {rate:>4}  {verdict}")
         lines += [f"  {note}" for note in dict.fromkeys(note for r in self.reports if r.ok for note in r.notes)]
         return "\n".join([*lines, *(str(r) for r in self.reports if not r.ok)])
 
