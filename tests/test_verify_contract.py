@@ -98,29 +98,36 @@ def test_outputs_written_into_one_buffer_are_compared_all_the_same() -> None:
 
 @pytest.mark.parametrize("library", ["NumPy", "Python"])
 @pytest.mark.parametrize("which", ["forward", "backward"])
-def test_case_061_draws_from_a_global_generator_are_refused_by_name_even_without_effect(
-    library: str, which: str
-) -> None:
+def test_case_061_draws_from_a_global_generator_are_refused(library: str, which: str) -> None:
     def draw() -> float:
         return float(np.random.random()) if library == "NumPy" else random.random()  # noqa: NPY002
 
     def forward(x: Array) -> tuple[Array, None]:
-        if which == "forward":
-            draw()
-        return 3 * x, None
+        return (3 + (draw() if which == "forward" else 0.0)) * x, None
 
     def backward(dout: Array, _: None) -> Array:
-        if which == "backward":
-            draw()
-        return 3 * dout
+        return (3 + (draw() if which == "backward" else 0.0)) * dout
 
     before = np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
     try:
-        with pytest.raises(VerificationError, match=f"{which} draws random numbers from the global gener.* {library}"):
+        with pytest.raises(VerificationError, match=rf"two calls of the {which} .*; only a deterministic function"):
             check(forward, backward, x=np.ones(2))
     finally:
         np.random.set_state(before[0])  # noqa: NPY002
         random.setstate(before[1])
+
+
+@pytest.mark.parametrize("method", ["adjoint", "central", "taylor"])
+def test_case_061_a_dropout_that_seldom_strikes_is_refused_and_not_called_a_wrong_gradient(method: str) -> None:
+    for strikes in (5, 7, 11):
+        calls: list[int] = []
+
+        def dropout_forward(x: Array, calls: list[int] = calls, strikes: int = strikes) -> tuple[Array, None]:
+            calls.append(1)
+            return x * (len(calls) % strikes != 0), None
+
+        with pytest.raises(VerificationError, match=r"dropout: two calls of the forward"):
+            check(dropout_forward, lambda dout, _: 1.0 * dout, method, x=np.ones(6))
 
 
 def test_case_061_a_generator_kept_in_a_closure_is_refused_also_when_it_matters_later_only() -> None:
@@ -142,9 +149,13 @@ def test_case_061_a_generator_kept_in_a_closure_is_refused_also_when_it_matters_
 
 
 def test_the_check_itself_leaves_the_global_generators_alone() -> None:
-    before = np.random.get_state(legacy=False)["state"]["key"].tobytes(), random.getstate()  # noqa: NPY002
+    def states() -> tuple[Any, ...]:
+        numpy = np.random.get_state(legacy=False)  # noqa: NPY002
+        return numpy["state"]["key"].tobytes(), numpy["state"]["pos"], random.getstate()
+
+    before = states()
     verify_pair(sine_forward, sine_backward, {"x": np.ones(3)}, rng=generator()).raise_if_failed()
-    assert (np.random.get_state(legacy=False)["state"]["key"].tobytes(), random.getstate()) == before  # noqa: NPY002
+    assert states() == before
 
 
 # Arguments are left as they came.

@@ -16,6 +16,9 @@ from minipinet.verify.methods import METHODS, Settings
 from minipinet.verify.probe import Backward, Forward, Point, input_leaves, probe, require_same_at_x
 from minipinet.verify.report import Report
 
+#: How often a forward that something seems wrong with is called again, to see whether it always returns the same.
+AGAIN = 20
+
 
 def check_pair(
     forward: Forward,
@@ -79,9 +82,8 @@ def check_pair(
     UsageError
         If an argument is wrong: an input that is not floating-point or not finite, an unknown method.
     VerificationError
-        If nothing can be compared: two calls differ in a bit, random numbers are drawn from a global generator, an
-        argument is changed, a result is not float64, the output is not finite, or a gradient is absent or has the
-        wrong shape.
+        If nothing can be compared: two calls differ in a bit, an argument is changed, a result is not float64, the
+        output is not finite, or a gradient is absent or has the wrong shape.
 
     Notes
     -----
@@ -116,7 +118,8 @@ def check_pair(
 def compare(point: Point, settings: Settings, rng: np.random.Generator) -> Report:
     """Run one method at a point that was probed."""
     found = METHODS[settings.method](point, settings, rng)
-    require_same_at_x(point)
+    # What failed or was skipped may be noise: a dropout that seldom strikes looks like a wrong gradient or a kink.
+    require_same_at_x(point, calls=AGAIN if found.problems or found.skipped else 1)
     return Report(
         point.name,
         settings.method,

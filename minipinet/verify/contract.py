@@ -6,7 +6,6 @@ somebody else will write to.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -94,30 +93,6 @@ def first_not_finite(leaf: Any) -> str | None:
         return None
     at = tuple(int(j) for j in bad[0])
     return f"{list(at) if at else ''} is {np.asarray(leaf)[at]}"
-
-
-class GlobalDraws:
-    """Watch the global random generators of NumPy and of Python, without touching them."""
-
-    def __init__(self) -> None:
-        self._numpy, self._python = _numpy_state(), random.getstate()
-
-    def refuse(self, name: str, which: str) -> None:
-        """Refuse a function that has drawn from either since."""
-        same = {
-            "NumPy": all(same_bits(a, b) for a, b in zip(self._numpy, _numpy_state(), strict=True)),
-            "Python": self._python == random.getstate(),
-        }
-        for library in (library for library, is_same in same.items() if not is_same):
-            raise VerificationError(
-                f"{name}: the {which} draws random numbers from the global generator of {library}; only a "
-                "deterministic function can be checked (pass a dropout mask in)"
-            )
-
-
-def _numpy_state() -> list[Any]:
-    # Only read, to see whether somebody else draws from it.
-    return [leaf for _, leaf in named_leaves(np.random.get_state(legacy=False))]  # noqa: NPY002
 
 
 @contextmanager

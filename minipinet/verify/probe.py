@@ -40,7 +40,6 @@ class Point(NamedTuple):
     gradient: list[Array]
     notes: list[str]
     problems: list[str]  #: memory that is shared
-    draws: contract.GlobalDraws
 
 
 class _Called(NamedTuple):
@@ -119,17 +118,15 @@ def probe(
     UsageError
         If an input is not made of finite floating-point numbers.
     VerificationError
-        If two calls differ in a bit, an argument is changed, random numbers are drawn from a global generator, a
-        result is not float64, the output is not finite, or a gradient is absent or misshapen.
+        If two calls differ in a bit, an argument is changed, a result is not float64, the output is not finite, or a
+        gradient is absent or misshapen.
     """
     names, x, notes = _float64_copies(inputs)
     pair = _Pair(name, forward, backward, inputs, names)
-    draws = contract.GlobalDraws()
 
     first = pair.run(x)
     kept = [(path, copy_leaf(leaf)) for path, leaf in _named(out=first.out, cache=first.cache)]
     again = pair.run(x)
-    draws.refuse(name, "forward")
     contract.require_repeatable(name, "forward", kept, _named(out=again.out, cache=again.cache))
     for path, leaf in named_leaves(again.out, "out"):
         contract.require_float64(f"{name}: forward's {path}", leaf)
@@ -144,23 +141,22 @@ def probe(
     gradient = pair.gradient(x, grads)
     problems = [] if allow_shared else _shared(pair, again, cotangent, grads)
     second = pair.gradient(x, pair.back(cotangent, again.cache))
-    draws.refuse(name, "backward")
     contract.require_repeatable(name, "backward", *(pair.named_gradient(g) for g in (gradient, second)))
     unchecked = gradient_of(name, grads, inputs)[1]
     if unchecked:
         notes.append(f"not checked: {', '.join(unchecked)}")
-    return Point(name, pair.evaluate, pair.pullback, names, x, at_x, dout, gradient, notes, problems, draws)
+    return Point(name, pair.evaluate, pair.pullback, names, x, at_x, dout, gradient, notes, problems)
 
 
-def require_same_at_x(point: Point) -> None:
-    """Call the pair once more and refuse a state that has crept in since the first call."""
-    again = point.call(point.x)
-    for which, before, after in (
-        ("forward", {"out": point.at_x.out}, {"out": again.out}),
-        ("backward", {"gradient": point.gradient}, {"gradient": point.pullback(point.x, point.dout)}),
-    ):
-        point.draws.refuse(point.name, which)
-        contract.require_repeatable(point.name, which, list(input_leaves(before)), list(input_leaves(after)))
+def require_same_at_x(point: Point, calls: int = 1) -> None:
+    """Call the pair again and refuse a state that has crept in since, or random draws that show now and then."""
+    for _ in range(calls):
+        again = [(f"out of array {k}", v) for k, v in enumerate(point.call(point.x).out)]
+        first = [(path, v) for (path, _), v in zip(again, point.at_x.out, strict=True)]
+        contract.require_repeatable(point.name, "forward", first, again)
+    both = point.gradient, point.pullback(point.x, point.dout)
+    named = ([(f"gradient of {path}", g) for path, g in zip(point.names, v, strict=True)] for v in both)
+    contract.require_repeatable(point.name, "backward", *named)
 
 
 def draw_like(out: Sequence[Array], rng: np.random.Generator) -> list[Array]:
