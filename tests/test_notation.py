@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from minipinet.baselines.gcn_layers import kipf_quotient
+from minipinet.baselines.gcn_network import gcn_loss_backward, gcn_loss_forward, init_gcn
 from minipinet.batch import make_batch
 from minipinet.graphs import Graph, as_graph, permute_nodes
 from minipinet.model import loss_backward, loss_forward
@@ -26,7 +28,9 @@ PACKAGE = ROOT / "minipinet"
 MATHS = [
     PACKAGE / f"{name}.py"
     for name in ("propagation", "attention", "readout", "attention_readout", "model", "params", "quotient", "batch")
-] + [PACKAGE / "baselines" / name for name in ("convolution.py", "patchy_san_network.py")]
+] + [
+    PACKAGE / "baselines" / f"{name}.py" for name in ("convolution", "patchy_san_network", "gcn_layers", "gcn_network")
+]
 
 #: What counts as a symbol of the mathematics: one capital, or p, q, s, b, y, deg; perhaps with an index.
 SYMBOL = r"(?:[A-Z]|[pqsby]|deg)(?:_[A-Za-z0-9]+)*"
@@ -146,6 +150,12 @@ def one_step() -> list[Any]:
         cache = loss_forward(params, batch, y, None if learned else np.full((4, 2), 0.25))[-1]
         loss_backward(1.0, cache)
         seen += [params, cache.pinet, adam_init(params)]
+    # Both readouts of the GCN; nine places are more than any graph has nodes.
+    for places in (None, 9):
+        batch = make_batch(kipf_quotient(union, merge=places is None), [3, 2, 1, 0, 0, 1], "float64")
+        gcn = init_gcn(np.random.default_rng(0), SIZES["d"], 2, places=places, hidden=11, out=9, bias=True)
+        gcn_loss_backward(1.0, gcn_loss_forward(gcn, batch, np.array([0, 1, 0, 1, 0, 1]), places)[-1])
+        seen += [gcn]
     return seen
 
 
