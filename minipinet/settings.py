@@ -107,13 +107,13 @@ class Settings:
             **{name: whole(name, getattr(self, name), at_most=WIDEST) for name in ("hidden", "out")},
             "lr": real("lr", self.lr, lambda x: x > 0, "above 0"),
             "pq": _pq(self.pq),
-            "bias": _truth("bias", self.bias),
+            "bias": truth("bias", self.bias),
             "l2": real("l2", self.l2, lambda x: x >= 0, "of at least 0"),
             "init": _choice("init", self.init, tuple(INITIALIZERS)),
             "seed": whole("seed", self.seed, *SEEDS),
             "dtype": _choice("dtype", self.dtype, DTYPES),
             "device": check_device(self.device),
-            "merge": _truth("merge", self.merge),
+            "merge": truth("merge", self.merge),
             "validation": real("validation", self.validation, lambda x: 0 <= x < 1, "in [0, 1)"),
             **{
                 name: None if getattr(self, name) is None else whole(name, getattr(self, name))
@@ -178,7 +178,8 @@ def real(name: str, value: Any, allowed: Callable[[float], bool], range_text: st
     return number
 
 
-def _truth(name: str, value: Any) -> bool:
+def truth(name: str, value: Any) -> bool:
+    """Return `value` as a bool; anything but True and False is a UsageError that names the argument."""
     if not isinstance(value, bool | np.bool_):
         raise UsageError(f"{name}: expected True or False, got {value!r}")
     return bool(value)
