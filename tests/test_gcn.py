@@ -14,7 +14,7 @@ from minipinet._array import Array
 from minipinet.baselines.gcn import FittedGCNDense, GCNDense, GCNSum, gcn_network
 from minipinet.baselines.node_order import shuffle_nodes
 from minipinet.baselines.system import system_named
-from minipinet.datasets import Dataset, dataset_from_graphs, load_dataset
+from minipinet.datasets import Dataset, dataset_from_graphs, load_dataset, refit_encoder
 from minipinet.errors import Notice, UsageError
 from minipinet.graphs import Graph, as_graph, permute_nodes
 from minipinet.settings import Settings
@@ -121,7 +121,8 @@ def test_case_082_a_label_of_test_graphs_alone_changes_nothing(system: Any) -> N
     assert mutag.node_labels is not None
     labels = mutag.node_labels.copy()
     labels[mutag.graphs.ptr[30] :] = 99
-    other = replace(mutag, node_labels=labels)
+    other = refit_encoder(replace(mutag, node_labels=labels), np.arange(40))
+    assert other.num_features == mutag.num_features + 1
     few, train = replace(system, epochs=3), np.arange(30)
     histories = [few.fit(data, train, seed=0).details["history"] for data in (mutag, other)]
     assert histories[0] == histories[1]
@@ -233,6 +234,15 @@ def test_shuffle_nodes_renumbers_each_graph_and_changes_nothing_else() -> None:
     assert moved > 180
     again = shuffle_nodes(mutag, np.random.default_rng(0))
     assert same_bits(again.graphs.A.indices, shuffled.graphs.A.indices)
+
+
+def test_the_seed_decides_the_shuffle() -> None:
+    graphs = [as_graph(strategies.path(9), np.arange(9.0) == 0) for _ in range(6)]
+    data, few = dataset_from_graphs(graphs, [0, 1] * 3), replace(SYSTEMS[1], epochs=1, shuffle_nodes=True)
+    networks = [few.fit(data, np.arange(6), seed=seed).gcn.network for seed in (0, 0, 1)]
+    X = [next(iter(network.batches(np.arange(6), 6, None))).X for network in networks]
+    assert same_bits(X[0], X[1])
+    assert not same_bits(X[0], X[2])
 
 
 def test_the_shuffle_leaves_weights_and_order_of_the_graphs_as_they_were() -> None:
