@@ -33,6 +33,7 @@ def test_same_bits_looks_at_signs_payloads_dtypes_and_structure() -> None:
     assert not same_bits(np.array([0.0]), np.array([-0.0]))
     assert not same_bits(0.0, -0.0)
     assert not same_bits(np.ones(2), np.ones(2, np.float32))
+    assert not same_bits(np.zeros(2), np.zeros(2, np.int64))
     assert not same_bits(np.ones(2), np.ones((2, 1)))
     assert not same_bits(None, np.ones(2))
     assert same_bits(np.array([None, "a"]), np.array([None, "a"]))
@@ -44,6 +45,9 @@ def test_same_bits_looks_at_signs_payloads_dtypes_and_structure() -> None:
     assert not same_bits(matrix, moved)
     assert not same_bits(matrix, matrix.tocsc())
     assert not same_bits(matrix.tocoo(), moved.tocoo())
+    one = scipy.sparse.eye_array(2, format="csr")
+    assert not same_bits(one, one.tocsc())
+    assert not same_bits(one, one.toarray())
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,26 @@ def test_taylor_without_masks_notes_kinks_inside_its_long_steps_and_with_masks_f
     assert "the Taylor remainder falls with rate" in str(masked)
 
 
+def test_a_mask_written_into_one_buffer_is_a_mask_all_the_same() -> None:
+    mask = np.zeros(3, bool)
+
+    def forward(x: Array) -> tuple[Array, Array]:
+        np.greater(x, 0, out=mask)
+        return x * mask, mask
+
+    report = check(forward, lambda dout, mask: dout * mask, x=np.array([5e-6, 0.5, -1.0]))
+    report.raise_if_failed()
+    assert report.skipped == 1
+    assert check(forward, lambda dout, mask: dout * mask, x=np.zeros(3)).skipped == 3 * 3  # as with any mask
+
+
+def test_a_shorter_step_that_shows_rounding_only_settles_nothing() -> None:
+    def forward(x: Array) -> tuple[Array, Array]:
+        return 1e8 + 0.05 * np.abs(x), x  # within the shortest step the sum does not move
+
+    assert not check(forward, lambda dout, x: 0.0 * dout, x=np.array([3e-6])).ok
+
+
 def test_masked_kinks_in_few_entries_leave_directions_in_the_others() -> None:
     x = generator(3).standard_normal((40, 30))
     x[7] = 0.0

@@ -69,8 +69,6 @@ class Neighbourhood:
             return self._explain(d, scale, tolerance)
 
     def _explain(self, d: Derivative, scale: float, tolerance: float) -> Derivative | str | None:
-        if not np.isfinite(d.analytic):
-            return None
         move = {d.leaf: direction_of(self.point.x[d.leaf], d)}
         h = STEP["central"] * reach(self.point.x[d.leaf])
         sides = []
