@@ -96,8 +96,8 @@ class _GCN:
         return asdict(self)
 
     def grid(self) -> list[Self]:
-        """Return this one, and others with ten times the step size and with the L2 of the PiNet authors' code."""
-        others = [replace(self, lr=lr, l2=l2) for lr in (1e-3, 1e-2) for l2 in (0.0, 5e-4)]
+        """Return this one, and others with the usual and ten times the step size, without biases and with them."""
+        others = [replace(self, lr=lr, bias=bias) for lr in (1e-3, 1e-2) for bias in (False, True)]
         return [self, *(other for other in others if other != self)]
 
     def _fit(
