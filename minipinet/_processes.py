@@ -19,6 +19,10 @@ _T = TypeVar("_T")
 _WATCH_SECONDS = 0.5
 
 
+class ProcessLostError(MinipinetError):
+    """One of the processes was ended from outside, and took the tasks that were not finished with it."""
+
+
 def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], jobs: int) -> Generator[_T, None, None]:
     """Call `function` with each tuple of arguments, and give the results as they come; with one job, in order.
 
@@ -26,7 +30,7 @@ def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], job
 
     Raises
     ------
-    MinipinetError
+    ProcessLostError
         When a process was ended from outside. What `function` raises comes through as it is.
 
     Examples
@@ -51,7 +55,7 @@ def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], job
         for result in results:  # noqa: UP028
             yield result
     except BrokenProcessPool:
-        raise MinipinetError(
+        raise ProcessLostError(
             "jobs: one of the processes was ended from outside, perhaps for want of memory; fewer jobs need less"
         ) from None
     finally:

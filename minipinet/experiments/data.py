@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from minipinet._array import Array
+from minipinet.baselines.node_order import shuffle_nodes
 from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
 from minipinet.experiments.protocols import find_copies
 from minipinet.experiments.records import Cell
-from minipinet.union import DisjointUnion
 
 #: The data set of the isomorphism test, drawn anew in each trial.
 ISOMORPHISM = "isomorphism"
@@ -35,29 +33,6 @@ def load_cell_data(cell: Cell, data_dir: str | None = None) -> Data:
     return _load(cell.dataset, cell.features, bool(cell.shuffled), cell.repeat if drawn else 0, data_dir)
 
 
-def shuffle_nodes(dataset: Dataset, seed: int) -> Dataset:
-    """Return a data set with the nodes of every graph renumbered at random.
-
-    Examples
-    --------
-    >>> ds = load_dataset("MUTAG")
-    >>> shuffled = shuffle_nodes(ds, seed=1)
-    >>> shuffled.digest == ds.digest, bool((find_copies(shuffled) == find_copies(ds)).all())
-    (False, True)
-    """
-    A, X, ptr = dataset.graphs
-    rng = np.random.default_rng(seed)
-    order = np.concatenate([first + rng.permutation(last - first) for first, last in pairwise(ptr)])
-    A = A[order][:, order]
-    A.sort_indices()
-    return replace(
-        dataset,
-        graphs=DisjointUnion(A, X[order], ptr),
-        node_labels=None if dataset.node_labels is None else dataset.node_labels[order],
-        attributes=None if dataset.attributes is None else dataset.attributes[order],
-    )
-
-
 @lru_cache(maxsize=3)
 def _load(name: str, features: str, shuffled: bool, repeat: int, data_dir: str | None) -> Data:
     if name == ISOMORPHISM:
@@ -65,5 +40,5 @@ def _load(name: str, features: str, shuffled: bool, repeat: int, data_dir: str |
     else:
         dataset = load_dataset(name, data_dir=data_dir, features=features)
     if shuffled:
-        dataset = shuffle_nodes(dataset, repeat)
+        dataset = shuffle_nodes(dataset, np.random.default_rng(repeat))
     return Data(dataset, dataset.digest, find_copies(dataset))

@@ -1,0 +1,159 @@
+"""Running cells: in processes of this machine or on a Dask cluster, each finished one kept at once."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from minipinet._processes import ProcessLostError, run_tasks
+from minipinet._words import counted
+from minipinet.errors import DataError, DivergedError, Notice, UsageError
+from minipinet.experiments.cells import differences, run_cell, versions
+from minipinet.experiments.cluster import run_on_cluster
+from minipinet.experiments.records import Cell, Row
+from minipinet.experiments.store import Store, cells_in, insert, open_store, rows
+from minipinet.settings import whole
+
+#: How often in a row processes may be lost without a finished cell in between.
+LOSSES = 3
+
+
+class Failure(NamedTuple):
+    """A cell that has no result."""
+
+    cell: Cell
+    reason: str
+
+
+class Ran(NamedTuple):
+    """What became of the cells that were asked for."""
+
+    found: int  #: were in the store already
+    added: int  #: are new in it
+    failures: list[Failure]
+
+
+def run_cells(
+    cells: Iterable[Cell],
+    path: str | os.PathLike[str],
+    *,
+    data_dir: str | None = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    on_cell: Callable[[int, Row | Failure], None] | None = None,
+) -> Ran:
+    """Run the cells that a store does not have yet, and put each into it as it comes.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+    path : path
+        Of the store, made if it is not there. What is killed goes on from it.
+    data_dir : str, optional
+        Folder of data sets, on every machine that takes part.
+    jobs : int
+        Processes of this machine; the results do not depend on it. A cell whose process is ended from outside is run
+        again.
+    scheduler : str, optional
+        Address of a Dask cluster to run on instead, such as ``"tcp://10.0.0.1:8786"``.
+    on_cell : callable, optional
+        Called in this process with how many of the cells are done and what was just finished.
+
+    Returns
+    -------
+    Ran
+        With the cells whose training diverged or whose data are malformed; the others are run nevertheless.
+
+    Raises
+    ------
+    UsageError
+        When a row in the store, or from the cluster, is not what its cell would be here, naming both; and whatever
+        :func:`minipinet.experiments.cells.run_cell` raises for a wrong argument.
+    MinipinetError
+        When processes are ended from outside again and again.
+    """
+    jobs = whole("jobs", jobs)
+    wanted = list(dict.fromkeys(cells))
+    failures: list[Failure] = []
+    with open_store(path) as store:
+        _copy_twins(store, wanted)
+        have = set(cells_in(store))
+        present = [cell for cell in wanted if cell in have]
+        missing = [cell for cell in wanted if cell not in have]
+        made_with = [_check(next(rows(store, key=cell.key)), data_dir, str(path)).versions for cell in present]
+        run = _run_here(missing, data_dir, jobs) if scheduler is None else _run_away(missing, data_dir, scheduler)
+        added = 0
+        with closing(run) as finished:
+            for result in finished:
+                if isinstance(result, Failure):
+                    failures.append(result)
+                else:
+                    made_with.append(_check(result, data_dir, "a worker").versions)
+                    added += insert(store, result)
+                if on_cell is not None:
+                    on_cell(len(present) + added + len(failures), result)
+    _tell_versions(path, made_with)
+    return Ran(len(present), added, failures)
+
+
+def attempt(cell: Cell, data_dir: str | None) -> Row | Failure:
+    """Run a cell; what is wrong with this one alone is no reason to stop the others."""
+    try:
+        return run_cell(cell, data_dir)
+    except (DivergedError, DataError) as error:
+        return Failure(cell, str(error))
+
+
+def _run_here(cells: Sequence[Cell], data_dir: str | None, jobs: int) -> Generator[Row | Failure, None, None]:
+    """Yield what the cells become; after a loss the processes begin anew with what is left."""
+    left, losses = dict.fromkeys(cells), 0
+    while left:
+        tasks = [(cell, data_dir) for cell in left]
+        try:
+            with closing(run_tasks(attempt, tasks, min(jobs, len(tasks)))) as results:
+                for result in results:
+                    del left[result.cell]
+                    losses = 0
+                    yield result
+        except ProcessLostError:
+            losses += 1
+            if losses == LOSSES:
+                raise
+
+
+def _run_away(cells: Sequence[Cell], data_dir: str | None, scheduler: str) -> Generator[Row | Failure, None, None]:
+    yield from run_on_cluster(attempt, [(cell, data_dir) for cell in cells], scheduler)
+
+
+def _check(row: Row, data_dir: str | None, where: str) -> Row:
+    """Return a row that is what its cell would become here; a UsageError for any other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        found = differences(row, data_dir)
+    if found:
+        raise UsageError(
+            f"{where}: {row.cell.key} is not what would be made now: {'; '.join(found)}; name another store"
+        )
+    return row
+
+
+def _tell_versions(path: str | os.PathLike[str], made_with: Sequence[dict[str, str]]) -> None:
+    """Tell of rows that were made with other versions than those here: their last bits may differ."""
+    here = versions()
+    changed = [[name for name in here | then if here.get(name) != then.get(name)] for then in made_with if then != here]
+    if changed:
+        names = ", ".join(sorted({name for names in changed for name in names}))
+        text = f"{path}: {counted(len(changed), 'row')} of this experiment made with other versions than here ({names})"
+        warnings.warn(f"{text}; the last bits may differ", Notice, stacklevel=3)
+
+
+def _copy_twins(store: Store, wanted: Sequence[Cell]) -> None:
+    """Copy the rows that other experiments have of the very same work."""
+    present = cells_in(store)
+    twins = {cell._replace(experiment=""): cell for cell in present}
+    for cell in set(wanted) - set(present):
+        if twin := twins.get(cell._replace(experiment="")):
+            insert(store, next(rows(store, key=twin.key))._replace(cell=cell))
