@@ -104,6 +104,19 @@ def test_the_gradient_of_a_zero_cotangent_must_be_zero_exactly() -> None:
     assert check(sine_forward, lambda d, x: -1.0 * sine_backward(d, x), "linear", x=x).ok  # -0 is 0
 
 
+def test_infinite_and_undefined_gradients_fail_the_check_of_linearity() -> None:
+    def infinite(dout: Array, x: Array) -> Array:
+        return np.where(dout == 0, 0.0, np.copysign(np.inf, dout))
+
+    def undefined(dout: Array, x: Array) -> Array:
+        grad = sine_backward(dout, x)
+        grad[1] = np.nan
+        return grad
+
+    for backward, where in ((infinite, "dx[0]"), (undefined, "dx[1]")):
+        assert check(sine_forward, backward, "linear", x=np.ones(3)).problems[0].startswith(where)
+
+
 @pytest.mark.parametrize("field", ["dM", "dW", "db"])
 @pytest.mark.parametrize("method", ["adjoint", "linear"])
 def test_the_wrong_one_of_several_gradients_is_named_with_its_entry(field: str, method: str) -> None:
@@ -123,7 +136,10 @@ def test_the_adjoint_identity_skips_and_counts_kinks() -> None:
     report = check(relu_forward, relu_backward, "adjoint", x=np.zeros((3, 2)))
     assert not report.ok
     assert report.skipped >= 4 * 3  # for each direction three steps, and more in fewer entries
-    assert "sit at a kink" in str(report)
+    assert "x: 12 of 12 derivatives sit at a kink" in str(report)
+    single = check(relu_forward, relu_backward, "adjoint", x=np.array([5e-6]))
+    single.raise_if_failed()
+    assert single.skipped == 4  # each direction once, then with a shorter step
     x = generator(3).standard_normal((4, 3))
     x[1] = 0.0  # an isolated node with zero features: directions in the other entries are compared
     mixed = check(relu_forward, relu_backward, "adjoint", x=x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 
 from minipinet._array import Array
 from minipinet.verify import check_pair, verify_pair
+from minipinet.verify.derivatives import entry_derivative
+from minipinet.verify.kinks import _is_right
+from minipinet.verify.probe import probe
 from tests.small_pairs import check, generator, relu_backward, relu_forward, scaled, sine_backward, sine_forward
 
 pytestmark = pytest.mark.gradient
@@ -160,6 +164,73 @@ def test_at_a_kink_only_what_the_slopes_can_explain_is_excused() -> None:
         check(plain_relu_forward, strange(allowed), x=x).raise_if_failed()
     for wrong in (5.0, -3.0, np.nan, np.inf):
         assert "dx[0]: backward" in str(check(plain_relu_forward, strange(wrong), x=x))
+
+
+def test_a_gradient_wrong_at_one_smooth_point_only_is_wrong() -> None:
+    def at_zero(dout: Array, x: Array) -> Array:
+        return dout * np.where(x == 0, 1.1, np.exp(x))
+
+    for offset in (0.0, *(1e6 * generator(4).random(50))):
+
+        def forward(x: Array, offset: float = offset) -> tuple[Array, Array]:
+            return offset + np.exp(x), x
+
+        assert "dx[0]: backward" in str(check(forward, at_zero, x=np.array([0.0, 0.5, -1.0])))
+
+
+def test_a_gradient_wrong_on_one_side_of_a_kink_is_wrong() -> None:
+    def leaky_forward(x: Array) -> tuple[Array, Array]:
+        return np.maximum(x, 0.1 * x), x
+
+    def half_wrong(dout: Array, x: Array, side: float) -> Array:
+        return dout * np.where(x > 0, 1.0, 0.1) * np.where(side * x > 0, 1.01, 1.0)
+
+    for seed in range(20):
+        for side in (1.0, -1.0):
+            x = -side * np.array([0.0, 1.0, 2.0, 3.0])  # right at each of these, and at 0 the slope behind
+            report = check(leaky_forward, partial(half_wrong, side=side), seed=seed, x=x)
+            assert [e.at for e in report.entries if e.error > report.tolerance] == [(0,)]
+
+
+def test_a_kink_beside_the_end_of_the_functions_domain_is_still_told() -> None:
+    def forward(x: Array) -> tuple[Array, Array]:
+        return np.maximum(x[0], 0) + np.sqrt(x[1:]), x
+
+    def backward(dout: Array, x: Array) -> Array:
+        return np.concatenate([[dout.sum() * (x[0] > 0)], dout / (2 * np.sqrt(x[1:]))])
+
+    for seed in range(10):
+        check(forward, backward, seed=seed, x=np.array([0.0, 2e-3, 1.0, 2.0])).raise_if_failed()
+
+
+def test_a_function_that_refuses_every_point_nearby_is_not_excused_and_does_not_break_the_check() -> None:
+    point = np.array([0.0, 0.5, -1.0])
+
+    def forward(x: Array) -> tuple[Array, Array]:
+        if np.abs(x - point).max() > 2e-5:
+            raise ValueError("too far")
+        return plain_relu_forward(x)
+
+    assert "dx[0]: backward" in str(check(forward, plain_relu_backward, x=point))
+
+
+def test_a_point_nearby_may_lie_near_a_kink_of_its_own() -> None:
+    point = probe("relu", plain_relu_forward, plain_relu_backward, {"x": np.array([5e-6, 1.0])}, generator())
+    for at in range(2):
+        derivative, _ = entry_derivative(point, 0, at, "central")
+        assert derivative is not None
+        assert _is_right(point, derivative, {0: np.eye(2)[at]}, 1.0, 1e-6)
+
+
+def test_the_search_for_kinks_ends_when_enough_is_wrong() -> None:
+    calls: list[int] = []
+
+    def forward(x: Array) -> tuple[Array, Array]:
+        calls.append(1)
+        return sine_forward(x)
+
+    assert not check(forward, scaled(sine_backward, 2.0), x=np.ones(300)).ok
+    assert len(calls) < 2 * 300 + 10 * 6 + 40
 
 
 def test_steps_in_the_function_are_no_excuse() -> None:

@@ -41,7 +41,7 @@ def _most_apart(k: int, whole: Array, first: Array, second: Array) -> Derivative
         parts = np.asarray(first + second)
         apart = np.abs(whole - parts)
         size = float(np.max(np.abs(first) + np.abs(second)))
-    i = int(np.argmax(np.where(np.isnan(apart), np.inf, apart)))
+    i = int(np.argmax(apart))  # a NaN, if there is one
     at = tuple(int(j) for j in np.unravel_index(i, parts.shape))
     return Derivative(k, at, float(np.asarray(whole).flat[i]), float(parts.flat[i]), size)
 
