@@ -174,7 +174,7 @@ def test_both_forms_give_the_same_gradients(dtype: str, union: DisjointUnion, ta
         _, cache = pinet_forward(params, batch, pq)
         grads.append(pinet_backward(dlogits, cache).dparams)
     allowed = tolerances.FORMS_FLOAT64 if dtype == "float64" else tolerances.FORMS_FLOAT32
-    assert tree_error(grads[0], grads[1]) < allowed
+    assert tree_error(grads[0], grads[1], floor=1) < allowed
 
 
 @few
