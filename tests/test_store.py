@@ -74,6 +74,19 @@ def test_readers_see_what_is_there_while_a_writer_is_at_work(tmp_path: Path) -> 
         assert len(cells_in(reader)) == 2
 
 
+def test_a_reader_on_its_way_through_the_rows_holds_up_no_writer(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with open_store(path) as writer, open_store(path, read_only=True) as reader:
+        assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert writer.execute("PRAGMA synchronous").fetchone() == (2,), "on the disk when insert returns"
+        for made in several(3):
+            insert(writer, made)
+        found = rows(reader)
+        first = next(found)
+        assert insert(writer, row(CELL._replace(fold=9)))
+        assert [first, *found] == several(3)
+
+
 def test_two_writers_wait_for_each_other(tmp_path: Path) -> None:
     with open_store(tmp_path / "s") as store:
         insert(store, row())

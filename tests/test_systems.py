@@ -23,18 +23,6 @@ TRAIN, TEST = np.arange(16), np.arange(16, 24)
 SMALL = {"epochs": 4, "batch_size": 7, "hidden": 6, "out": 4, "lr": 1e-2}
 
 
-def existing() -> list[str]:
-    """Return the short names of the systems that can be had here: some need an extra."""
-    names = []
-    for short in SYSTEMS:
-        try:
-            system_named(short)
-        except ImportError:
-            continue
-        names.append(short)
-    return names
-
-
 def other_labels(data: Dataset, test: np.ndarray) -> Dataset:
     y = data.y.copy()
     y[test] = 1 - y[test]
@@ -47,7 +35,7 @@ def quick(short: str) -> System:
     return system_named(short, **{name: value for name, value in SMALL.items() if name in system.settings})
 
 
-@pytest.mark.parametrize("short", existing())
+@pytest.mark.parametrize("short", SYSTEMS)
 def test_settings_are_json_and_make_the_system_again(short: str) -> None:
     system = system_named(short)
     settings = json.loads(json.dumps(system.settings, allow_nan=False))
@@ -56,7 +44,7 @@ def test_settings_are_json_and_make_the_system_again(short: str) -> None:
     assert system.grid()[0] == system
 
 
-@pytest.mark.parametrize("short", existing())
+@pytest.mark.parametrize("short", SYSTEMS)
 def test_a_fit_repeats_itself_and_looks_at_no_label_outside(short: str) -> None:
     pytest.importorskip("pynauty") if short == "patchy-san" else None
     system = quick(short)
@@ -77,7 +65,7 @@ def test_a_fit_repeats_itself_and_looks_at_no_label_outside(short: str) -> None:
     assert np.array_equal(state, np.random.get_state(legacy=False)["state"]["key"])  # noqa: NPY002
 
 
-@pytest.mark.parametrize("short", existing())
+@pytest.mark.parametrize("short", SYSTEMS)
 def test_validation_graphs_are_scored_and_reported(short: str) -> None:
     pytest.importorskip("pynauty") if short == "patchy-san" else None
     fitted = quick(short).fit(DATA, TRAIN[:10], seed=0, validation=TRAIN[10:])

@@ -124,7 +124,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what is finished is in {args.store}; the same command goes on") from None
-    with open_store(args.store, read_only=True) as store:
+    with open_store(args.store) as store:
         found = [next(rows(store, key=cell.key), None) for cell in cells]
     _print(args, [row for row in found if row is not None], ran)
     if ran.failures:
