@@ -6,6 +6,7 @@ import ast
 import builtins
 import importlib.util
 import textwrap
+import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import CodeType, MappingProxyType, ModuleType
@@ -56,6 +57,10 @@ class Place(NamedTuple):
     last: int
 
 
+#: CPython 3.11 counts the depth of its parser for all threads together, and now and then refuses sound source.
+_PARSING = threading.Lock()
+
+
 def find_line(source: str, edit: Edit) -> Place:
     r"""Find the line or lines that an edit replaces.
 
@@ -75,9 +80,11 @@ def find_line(source: str, edit: Edit) -> Place:
     >>> find_line("def double(x):\n    return 2 * x\n", Edit("double", "return 2 * x", "return x"))
     Place(first=1, last=2)
     """
+    with _PARSING:
+        tree = ast.parse(source)
     functions = [
         node
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == edit.function
     ]
     if len(functions) != 1:
@@ -207,7 +214,8 @@ COPY_OF = "<copy of "
 
 @cache
 def _compile(source: str, name: str) -> CodeType:
-    return compile(source, f"{COPY_OF}{name}>", "exec", dont_inherit=True)
+    with _PARSING:
+        return compile(source, f"{COPY_OF}{name}>", "exec", dont_inherit=True)
 
 
 def statements(source: str, function: str) -> Iterator[tuple[Place, str]]:
