@@ -89,16 +89,24 @@ def build_adjacency(
     present = weights != 0
     dtype = index_dtype(max(N, weights.size))
     rows, cols, weights = np.asarray(rows, dtype)[present], np.asarray(cols, dtype)[present], weights[present]
-    A = coo_array((weights, (rows, cols)), shape=(N, N)).tocsr()  # adds up repeats
-    repeats = int(weights.size - A.nnz)
+    given = weights.size
+    if weighted and given:
+        # Repeats are added up from the least to the greatest, so that their order in the input does not show.
+        order = np.lexsort((weights, cols, rows))
+        rows, cols, weights = rows[order], cols[order], weights[order]
+        first = np.flatnonzero(np.r_[True, (np.diff(rows) != 0) | (np.diff(cols) != 0)])
+        with np.errstate(over="ignore"):
+            rows, cols, weights = rows[first], cols[first], np.add.reduceat(weights, first)
+    A = coo_array((weights, (rows, cols)), shape=(N, N)).tocsr()
+    repeats = int(given - A.nnz)
     reweighted = 0
     if not weighted:
         reweighted = int(np.count_nonzero(weights != 1))
         A.data[:] = 1.0
     one_way = 0
     if not directed:
-        given, A = A, A.maximum(A.T.tocsr())
-        one_way = int((given != A).nnz)
+        one, A = A, A.maximum(A.T.tocsr())
+        one_way = int((one != A).nnz)
     with np.errstate(over="ignore"):
         infinite = np.flatnonzero(np.isinf(A.sum(axis=1)))
     if infinite.size:

@@ -18,20 +18,15 @@ import scipy.sparse
 from minipinet._array import Array, Sparse
 from minipinet.errors import DataError
 from minipinet.pool import Pool
-from minipinet.union import DisjointUnion
 
 #: Bits of a float64 number: whole numbers up to 2^53 are exact.
 MANTISSA = 53
 #: Terms of a matrix product that are added up in one piece; longer ones are added piece after piece.
 TERMS = 512
-#: Bits kept of a state before it is added to its neighbours', and of an edge weight.
-STATE_BITS, WEIGHT_BITS = 30, 30
-#: Width of the windows in which states of too different sizes are added, see `neighbour_sum`.
-WINDOW = MANTISSA - WEIGHT_BITS - 1
 #: Graphs of more than 2^LARGE nodes are summed in two pieces, of more than 2^LARGEST not at all.
 LARGE, LARGEST = 16, 29
 #: Smallest exponent of a grid's maximum: the grid of a product of two must still be a float64 number.
-LEAST = -450
+LEAST = -400
 
 
 def exponent(x: Array) -> Array:
@@ -75,6 +70,23 @@ def round_rows(x: Array, bits: int) -> tuple[Array, Array]:
     return round_to(x, step), step
 
 
+def balance(M: Array, W: Array) -> tuple[Array, Array]:
+    """Move powers of two from the rows of W into the columns of M, which changes no product.
+
+    Then every row of W has its largest entry in [1/2, 1), and the entries of a row of M are as large as what they add
+    to the product: rounding them to bits of the largest loses nothing that counts. A column that W does not use is 0.
+
+    Examples
+    --------
+    >>> M, W = balance(np.array([[3.0, 1e9]]), np.array([[1.0], [0.0]]))
+    >>> M.tolist(), W.tolist()
+    ([[6.0, 0.0]], [[0.5], [0.0]])
+    """
+    largest = row_max(W)
+    e = exponent(largest)
+    return M * np.where(largest == 0, 0, np.ldexp(1.0, e)).T, W * np.ldexp(1.0, -e)
+
+
 def product(M: Array, W: Array) -> Array:
     """Return M W, exact for rows of M and columns of W rounded to about 22 bits of their largest magnitude.
 
@@ -110,113 +122,6 @@ def product(M: Array, W: Array) -> Array:
         right, _ = round_rows(W[k : k + TERMS].T, bits)
         out += left @ right.T
     return out
-
-
-def round_weights(graphs: DisjointUnion) -> DisjointUnion:
-    """Round each node's edge weights so that any of them, in any order, add up exactly.
-
-    Multiples of 2^-30 times the largest weight of the row and its number of entries, both rounded up to a power of
-    two: 0/1 matrices and small whole numbers stay as they are. The result need not be quite symmetric.
-    """
-    A = graphs.A
-    filled = np.flatnonzero(np.diff(A.indptr))
-    if not len(filled) or (A.data == 1).all():
-        return graphs
-    largest = np.maximum.reduceat(A.data, A.indptr[filled])
-    terms = np.add.reduceat((A.data != 0).astype(np.int64), A.indptr[filled])
-    step = np.ldexp(1.0, exponent(largest) + log2_ceil(terms) - WEIGHT_BITS)
-    rounded = A.copy()
-    rounded.data = round_to(A.data, np.repeat(step, np.diff(A.indptr)[filled]))
-    return graphs._replace(A=rounded)
-
-
-def neighbour_sum(A: Sparse, U: Array) -> tuple[Array, Array]:
-    """Return A U, exact for rows of U rounded to `STATE_BITS` bits, and these rows.
-
-    Parameters
-    ----------
-    A : (n_out, n_in) CSR float64
-        Weights that `round_weights` rounded, or sums of such.
-    U : (n_in, F) float64 array
-
-    Returns
-    -------
-    V : (n_out, F) array
-        A row depends on the rows of U that it adds up, not on their order, nor on whether equal ones come as one.
-    U : (n_in, F) array
-        The rounded rows.
-
-    Raises
-    ------
-    DataError
-        If a row has too many terms for exactness.
-
-    Notes
-    -----
-    Each row of U has a grid of its own. Row i of the product is exact if its grids are not too different:
-    deg_i 2^STATE_BITS max_j(step_j) <= 2^53 a_i min_j(step_j), with a_i the grid of its weights. Where that fails, the
-    states are cut at fixed powers of two (whole multiples of `WINDOW` bits), the sums in each window are exact,
-    and are added from the lowest window up. Where the first way is exact the second gives the same bits, so it does
-    not matter that equal rows in another form may go the other way.
-    """
-    U, step = round_rows(U, STATE_BITS)
-    V = A @ U
-    rows = _inexact_rows(A, np.where(U.any(axis=1), step[:, 0], 0))
-    if len(rows):
-        V[rows] = _windowed_sum(A[rows], U)
-    return V, U
-
-
-def _inexact_rows(A: Sparse, step: Array) -> Array:
-    """Return the rows for which one sum need not be exact; `step` is 0 for rows of zeros."""
-    used = step[step > 0]
-    if not len(used) or not A.nnz:
-        return np.empty(0, np.int64)
-    deg = A.sum(axis=1)
-    whole = (A.data == np.rint(A.data)).all()
-    unit = np.ones(1) if whole else _lowest_bit(A.data)
-    if deg.max() * used.max() <= 2.0 ** (MANTISSA - STATE_BITS) * unit.min() * used.min():
-        return np.empty(0, np.int64)
-    # The same row by row; zero weights and zero states take no part.
-    filled = np.flatnonzero(np.diff(A.indptr))
-    at = A.indptr[filled]
-    steps = step[A.indices]
-    part = (A.data != 0) & (steps > 0)
-    high = np.maximum.reduceat(np.where(part, steps, 0), at)
-    low = np.minimum.reduceat(np.where(part, steps, np.inf), at)
-    unit = np.minimum.reduceat(_lowest_bit(A.data), at)
-    fails = deg[filled] * high > 2.0 ** (MANTISSA - STATE_BITS) * unit * low
-    most = deg[filled] / unit
-    if (most[fails] > 2.0 ** (MANTISSA - WINDOW)).any():
-        raise DataError(f"a node's edge weights have too many terms to be added exactly ({most.max():.3g} units)")
-    return filled[fails]
-
-
-def _lowest_bit(weights: Array) -> Array:
-    """Return the greatest power of two that divides each weight; infinite for 0."""
-    mantissa, e = np.frexp(weights)
-    whole = np.ldexp(mantissa, MANTISSA).astype(np.int64)
-    return np.where(weights == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), e - MANTISSA))
-
-
-def _windowed_sum(A: Sparse, U: Array) -> Array:
-    """Return A U with the states cut at whole multiples of `WINDOW` bits, summed window by window, lowest first."""
-    needed = np.unique(A.indices)
-    rest = np.zeros_like(U)
-    rest[needed] = U[needed]
-    sums = []
-    top = int(exponent(np.abs(rest).max(initial=0))) // WINDOW
-    for window in range(top, LEAST // WINDOW - 4, -1):
-        unit = np.ldexp(1.0, window * WINDOW)
-        piece = np.trunc(rest / unit) * unit  # towards 0, so that no sum of pieces exceeds what it is cut from
-        rest -= piece
-        sums.append(A @ piece)
-        if not rest.any():
-            break
-    V = np.zeros((A.shape[0], U.shape[1]))
-    for part in reversed(sums):
-        V += part
-    return V
 
 
 class GraphGrid(NamedTuple):
@@ -262,8 +167,9 @@ def graph_sum(x: Array, top: Array, grid: GraphGrid) -> Array:
 
     Notes
     -----
-    A graph of N nodes has the grid 2^(top + log2(N) - 53): an error of at most N^2 2^-54 of the maximum. From
-    2^16 nodes on what the rounding left over is summed too, on a finer grid.
+    A graph of N nodes has the grid 2^(top + k - 53), with k = log2(N) rounded up and at least 2: an error of at most
+    N 2^(k - 54) <= N^2 2^-53 of 2^top for N >= 4. Beyond 2^16 nodes what the rounding left over is summed too, on a
+    finer grid.
     """
     sums, terms, pool = grid
     step = np.ldexp(1.0, top + terms - MANTISSA)

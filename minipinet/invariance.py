@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 from minipinet._array import Array
 from minipinet.batch import GraphBatch, make_batches
 from minipinet.evaluation import SCORED_AT_ONCE, check_finite_scores, check_width
-from minipinet.exact import exponent, graph_grid, graph_sum, neighbour_sum, product, round_weights, row_max, row_sum
+from minipinet.exact import balance, exponent, graph_grid, graph_sum, product, row_max, row_sum
+from minipinet.exact_neighbours import neighbour_sum, round_weights
 from minipinet.params import PiNetParams, pq_values
 from minipinet.pool import Pool, max_by_graph
 from minipinet.propagation import Step, relu_forward, scaling_forward
@@ -101,6 +102,7 @@ def bitwise_forward(params: PiNetParams, batch: GraphBatch, pq: Array | None = N
 def _message_passing(M: Array, W: Array, b: Array | None, p: Array, q: Array, step: Step) -> Array:
     """Return A~ M W (+ b), the sparse factor on the narrower side as in `message_passing_forward`."""
     A_first = W.shape[0] < W.shape[1]
+    M, W = balance(M, W)
     H = product(_propagate(M, p, q, step), W) if A_first else _propagate(product(M, W), p, q, step)
     return H if b is None else H + b
 
@@ -126,7 +128,7 @@ def _attention_readout(H: Array, Z_X: Array, W_D: Array, b_D: Array | None, pool
     den += den == 0  # a graph without nodes
     logits = np.empty((len(den), C))
     for k in range(C):
-        T = product(Z_X, W_D[:, k].reshape(F_A, F_X).T)
+        T = product(*balance(Z_X, W_D[:, k].reshape(F_A, F_X).T))
         top = exponent(max_by_graph(row_max(T)[pool.state], pool))
         T = T[pool.state]
         T *= e

@@ -98,7 +98,8 @@ class PiNet:
             Graph or DisjointUnion must have been, as :func:`minipinet.datasets.load_graphs` does.
         bitwise : bool
             True: in float64 with exact sums (`minipinet.invariance`), so that a graph's scores are the same to the
-            last bit however its nodes are ordered and whatever else is scored; at most twice the time.
+            last bit however its nodes are ordered and whatever else is scored. Takes one to two times as long as
+            scoring in float64, so up to four times as long as a float32 model does without.
         **conversion
             For networkx graphs alone: ``node_label``, ``node_attributes``, ``weight``, ``directed`` and ``default``
             as for :func:`minipinet.conversions.from_networkx`. All but ``default`` are as in training unless given;

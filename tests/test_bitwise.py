@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import networkx as nx
@@ -17,7 +18,7 @@ from minipinet.datasets import load_dataset
 from minipinet.datasets.from_networkx import dataset_from_networkx
 from minipinet.errors import DataError, UsageError
 from minipinet.evaluation import score
-from minipinet.exact import round_weights
+from minipinet.exact_neighbours import round_weights
 from minipinet.graphs import Graph, as_graph, permute_nodes
 from minipinet.invariance import bitwise_forward, bitwise_score
 from minipinet.params import PiNetParams, init_params
@@ -214,11 +215,62 @@ def test_what_does_not_fit_is_refused_in_one_sentence(model: PiNet) -> None:
         model.logits([as_graph([[0, 1], [1, 0]])], bitwise=True)
     with pytest.raises(UsageError, match=r"^bitwise: expected True or False, got 'yes'"):
         model.logits([as_graph(np.zeros((1, 1)), np.eye(7)[:1])], bitwise="yes")  # type: ignore[arg-type]
-    huge = as_graph(np.zeros((1, 1)), np.full((1, 7), 1e305))
+    for size in (1e130, 1e-130):
+        odd = as_graph(np.zeros((1, 1)), np.full((1, 7), size))
+        with pytest.raises(DataError, match=r"^a feature of 1e.?130 is out of the range of exact sums"):
+            model.logits([odd], bitwise=True)
+        odd = as_graph([[0, size], [size, 0]], np.ones((2, 7)), weighted=True)
+        with pytest.raises(DataError, match=r"^an edge weight of 1e.?130 is out of the range of exact sums"):
+            model.logits([odd], bitwise=True)
+    lone = disjoint_union([as_graph([[0]])])
     with pytest.raises(DataError, match=r"^graph 0: its scores are not finite in float64"):
-        model.logits([huge], bitwise=True)
+        bitwise_score(weights(1)._replace(b_D=np.full(2, np.inf)), None, lone)
     with pytest.raises(UsageError, match=r"^params: expected weights for 1 feature a node"):
         bitwise_score(weights(2), None, disjoint_union([as_graph([[0]])]))
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e3, 1e8])
+@pytest.mark.parametrize("used", [0.0, 1.0])
+def test_a_column_counts_as_much_as_the_weights_make_of_it(size: float, used: float) -> None:
+    """One feature is a hundred million times another, and the weights of the first layer undo or ignore it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, 2))
+    union = disjoint_union([as_graph(strategies.path(5), X)])
+    scaled = disjoint_union([as_graph(strategies.path(5), X * [1, size])])
+    params = weights(2, bias=False)
+    rows = {name: getattr(params, name) * np.array([[1.0], [used]]) for name in ("W_A0", "W_X0")}
+    undone = {name: W / np.array([[1.0], [size]]) for name, W in rows.items()}
+    expected = score(params._replace(**rows), None, refine(union), np.array([0]))
+    got = bitwise_score(params._replace(**undone), None, scaled)
+    assert tolerances.relative_error(got, expected) < tolerances.BITWISE
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_scores_of_graphs_with_many_uneven_weights_stay_close(p: float) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.random((400, 2))
+    A = np.exp(-((points[:, None] - points) ** 2).sum(axis=2) / 0.02)
+    graph = as_graph(A, rng.standard_normal((400, 3)), weighted=True)
+    star = np.zeros((200, 200))
+    star[0, 1:] = star[1:, 0] = np.exp2(rng.integers(-16, 1, 199))
+    for G in (graph, as_graph(star, rng.standard_normal((200, 3)), weighted=True)):
+        union, table = disjoint_union([G]), np.tile([p, 0.5], (4, 1))
+        params = weights(3, learned=False)
+        expected = score(params, table, refine(union), np.array([0]))
+        assert tolerances.relative_error(bitwise_score(params, table, union), expected) < tolerances.BITWISE
+
+
+def test_the_order_of_parallel_edges_does_not_show() -> None:
+    model = train_pinet(
+        dataset_from_networkx([nx.path_graph(3), nx.path_graph(4)], [0, 1]), Settings(epochs=1, pq=(1, 1))
+    ).model
+    scores = set()
+    for order in itertools.permutations([1 + 2.0**-30, 2.0**-53, 2.0**-53, 0.1]):
+        G = nx.MultiGraph()
+        G.add_nodes_from("xyz")
+        G.add_edges_from(("x", "y", {"weight": w}) for w in order)
+        scores.add(model.logits([G], weight="weight", bitwise=True).tobytes())
+    assert len(scores) == 1
 
 
 def union_of(ds: DisjointUnion, chosen: Array, rng: np.random.Generator) -> DisjointUnion:

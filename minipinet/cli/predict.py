@@ -47,7 +47,7 @@ def add_parser(commands: Any) -> None:
         "--bitwise",
         action="store_true",
         help="exact sums in float64: the same bits for a graph however its nodes are ordered and whatever else is "
-        "in DATA (at most twice the time)",
+        "in DATA (up to four times the time of scoring)",
     )
     common.add_json_option(parser)
     parser.set_defaults(run=run)
