@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from minipinet import reference
 from minipinet._array import Array
-from minipinet.attention import column_softmax_forward
+from minipinet.attention import column_softmax_forward, pool_forward
 from minipinet.graphs import permute_nodes
+from minipinet.pool import make_pool
 from minipinet.propagation import message_passing_forward, propagate_forward, relu_forward
 from minipinet.quotient import refine
 from minipinet.union import DisjointUnion, graph_at
@@ -112,6 +113,11 @@ def test_lemma_dot_product(drawn: tuple[Array, Array, Array]) -> None:
     # Entries that cancel: the error is measured against the sum of the magnitudes of the terms.
     scale = float(np.max(np.abs(A).T @ np.abs(B), initial=0.0))
     assert np.abs((P @ A).T @ (P @ B) - A.T @ B).max() <= tolerances.CLOSED_FORM * scale
+    # The model's own product, over one graph of these nodes.
+    n = len(pi)
+    pool = make_pool(np.array([0, n]), np.arange(n), np.ones((n, 1)), n)
+    assert np.abs(pool_forward(A, B, pool)[0][0] - A.T @ B).max() <= tolerances.CLOSED_FORM * scale
+    assert np.abs(pool_forward(P @ A, P @ B, pool)[0][0] - A.T @ B).max() <= tolerances.CLOSED_FORM * scale
 
 
 def test_lemma_dot_product_needs_the_rows_of_both() -> None:
