@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 NO_FENCES = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -58,11 +58,18 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_commands_of_a_page_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands stand in ```bash fences; minipinet's own are parsed, and scripts must exist."""
+    """Commands stand in ```bash fences; minipinet's own are parsed, and scripts must exist and know their options."""
     from minipinet.cli import build_parser
 
     for line in blocks(page.read_text(encoding="utf-8"), "bash", "sh", "console").replace("\\\n", " ").splitlines():
         words = shlex.split(line.removeprefix("$ "), comments=True)
+        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+            words = words[1:]
+        if words[:1] == ["python"] and len(words) > 1 and words[1].endswith(".py"):
+            script = ROOT / words[1]
+            assert script.is_file(), line
+            options = [word.partition("=")[0] for word in words[2:] if word.startswith("--")]
+            assert [o for o in options if f'"{o}"' not in script.read_text(encoding="utf-8")] == [], line
         if words and words[0].startswith(("scripts/", ".ci/")):
             assert (ROOT / words[0]).is_file(), line
         if words[:1] == ["scripts/train"]:
