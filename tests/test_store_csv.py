@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import lzma
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from minipinet.errors import DataError
 from minipinet.experiments.exchange import HEADER, export_csv, import_csv
+from minipinet.experiments.records import Cell
 from minipinet.experiments.store import cells_in, insert, open_store, rows
 from tests.small_rows import CELL, row, several
 
@@ -106,3 +111,61 @@ def test_a_line_cut_short_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:-40])
     with open_store(tmp_path / "second") as store, pytest.raises(DataError, match=r"rows.csv(, line 6)?: "):
         import_csv(store, path)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+def test_a_packed_file_is_the_plain_one_and_the_same_each_time(ending: str, tmp_path: Path) -> None:
+    plain = exported(tmp_path)
+    with open_store(tmp_path / "first") as store:
+        packed = [tmp_path / f"rows-{n}.csv{ending}" for n in range(2)]
+        assert [export_csv(store, path) for path in packed] == [5, 5]
+    assert packed[0].read_bytes() == packed[1].read_bytes()
+    unpack = gzip.decompress if ending == ".gz" else lzma.decompress
+    assert unpack(packed[0].read_bytes()) == plain.read_bytes()
+    with open_store(tmp_path / "second") as store:
+        assert import_csv(store, packed[0]) == 5
+        assert list(rows(store)) == several()
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "plain"])
+def test_a_damaged_packed_file_is_one_error_and_nothing_is_added(ending: str, damage: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.csv{ending}"
+    with open_store(tmp_path / "first") as store:
+        for entry in several():
+            insert(store, entry)
+        export_csv(store, path)
+    data = bytearray(path.read_bytes())
+    if damage == "flipped":
+        data[len(data) // 2] ^= 255
+    path.write_bytes({"cut": bytes(data[:-20]), "flipped": bytes(data), "plain": b"key,experiment\n"}[damage])
+    with open_store(tmp_path / "second") as store:
+        with pytest.raises(DataError, match=rf"rows.csv{ending}"):
+            import_csv(store, path)
+        assert cells_in(store) == []
+
+
+def test_some_of_the_rows(tmp_path: Path) -> None:
+    exported(tmp_path, [*several(), row(CELL._replace(dataset="NCI1"))])
+    with open_store(tmp_path / "first") as store, open_store(tmp_path / "second") as other:
+        assert export_csv(store, tmp_path / "some.csv", dataset="NCI1") == 1
+        assert import_csv(other, tmp_path / "some.csv") == 1
+        assert [cell.dataset for cell in cells_in(other)] == ["NCI1"]
+
+
+def test_the_script_exports_each_part_and_all_of_them(tmp_path: Path) -> None:
+    other = [row(CELL._replace(dataset="NCI1", shuffled=shuffled)) for shuffled in (0, 1)]
+    trial = row(Cell("isomorphism", "paper", "wl", "isomorphism", features="constant", size=2))
+    exported(tmp_path, [*several(), *other, trial])
+    script = Path(__file__).parent.parent / "scripts" / "export_rows.py"
+    folder = tmp_path / "rows"
+    subprocess.run([sys.executable, script, tmp_path / "first", folder], check=True)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "comparison-paper-MUTAG.csv.xz",
+        "comparison-paper-NCI1-shuffled.csv.xz",
+        "comparison-paper-NCI1.csv.xz",
+        "isomorphism-paper-constant.csv.xz",
+    ]
+    with open_store(tmp_path / "first") as store, open_store(tmp_path / "second") as second:
+        assert sum(import_csv(second, path) for path in folder.iterdir()) == 8
+        assert list(rows(second)) == list(rows(store))
