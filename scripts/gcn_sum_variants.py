@@ -4,8 +4,8 @@
     python scripts/gcn_sum_variants.py [--repeats 1]
 
 prints a Markdown table: ten stratified folds, last epoch, mean and standard deviation over the folds, and the accuracy
-on the training graphs. A mean over nodes and other exponents of the degree are no settings of the baseline; they are put
-in its place here. Beside them stands logistic regression on the counts of the node labels, which needs no graph at all.
+on the training graphs. A mean over nodes and other exponents of the degree are no settings of the baseline; they are
+put in its place here. Beside them stands logistic regression on the counts of the node labels: it needs no graph.
 """
 
 from __future__ import annotations
