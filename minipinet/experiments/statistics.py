@@ -180,8 +180,8 @@ def compare_independent(a: Accuracies | Moments, b: Accuracies | Moments) -> flo
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust the p-values of a family of tests by Holm's method.
 
-    Call significant what is at most 0.05 after adjustment: the chance that any of that is wrong is at most 0.05, however
-    the tests depend on each other.
+    With what is at most 0.05 after adjustment called significant, the chance of any wrong call in the family is at most
+    0.05, however the tests depend on each other.
 
     Parameters
     ----------
