@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,44 +53,3 @@ def report(y: Array, predictions: Array, C: int) -> Report:
         float(counts.max() / counts.sum()),
         matrix,
     )
-
-
-def summarise_repeats(accuracies: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """Summarise cross-validations repeated with other seeds, keeping the two kinds of spread apart.
-
-    Parameters
-    ----------
-    accuracies : (R, K) nested sequence
-        Accuracy of each fold of each repeat, in [0, 1].
-
-    Returns
-    -------
-    dict
-        ``mean``; ``sd_folds``, the standard deviation over the folds of one repeat, root mean square over repeats
-        (how much a single fold varies); ``sd_repeats``, that of the repeats' means (how much the result varies with
-        the seed), None for one repeat.
-
-    Raises
-    ------
-    UsageError
-        Unless there are at least one repeat and two folds, the same number for each repeat, of finite numbers.
-
-    Examples
-    --------
-    >>> summarise_repeats([[0.75, 1.0], [0.5, 0.75]])["mean"]
-    0.75
-    """
-    try:
-        table = np.asarray(accuracies)
-    except ValueError:  # rows of different lengths
-        table = np.empty(0)
-    usable = table.ndim == 2 and table.shape[0] >= 1 and table.shape[1] >= 2 and table.dtype.kind in "iuf"
-    if not (usable and np.isfinite(table).all()):
-        raise UsageError(
-            f"accuracies: expected finite numbers, repeats by folds, at least 1 by 2, got {accuracies!r:.80}"
-        )
-    return {
-        "mean": float(table.mean()),
-        "sd_folds": float(np.sqrt(table.var(axis=1, ddof=1).mean())),
-        "sd_repeats": float(table.mean(axis=1).std(ddof=1)) if len(table) > 1 else None,
-    }

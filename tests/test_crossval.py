@@ -14,7 +14,7 @@ from minipinet.datasets import Dataset, dataset_from_graphs, fit_encoder, load_d
 from minipinet.errors import DivergedError, UsageError
 from minipinet.evaluation import evaluate
 from minipinet.graphs import as_graph
-from minipinet.metrics import report, summarise_repeats
+from minipinet.metrics import report
 from minipinet.quotient import refine
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
@@ -66,19 +66,6 @@ def test_case_084_one_seed_one_result_and_another_seed_another() -> None:
     one, again, other = (cross_validate(DATA, replace(SMALL, seed=seed), folds=3) for seed in (5, 5, 6))
     assert same_results(one, again)
     assert one.folds[0].test_index.tolist() != other.folds[0].test_index.tolist()
-
-
-def test_case_084_the_two_kinds_of_spread_stand_apart() -> None:
-    table = [[0.8, 1.0], [0.7, 0.9], [0.9, 1.1]]
-    summary = summarise_repeats(table)
-    assert summary["mean"] == np.mean(table)
-    assert summary["sd_folds"] == np.sqrt(np.mean([np.var(row, ddof=1) for row in table]))
-    assert summary["sd_repeats"] == np.std([0.9, 0.8, 1.0], ddof=1)
-    assert summarise_repeats(table[:1])["sd_repeats"] is None
-    wrong: Any
-    for wrong in ([], [[]], [[0.5]], [0.5, 0.6], [[1, 0], [1]], [["1", "0"]], [[np.nan, 1]], [[True, False]], None, 3):
-        with pytest.raises(UsageError, match="accuracies"):
-            summarise_repeats(wrong)
 
 
 def test_case_083_all_models_get_the_same_folds() -> None:
