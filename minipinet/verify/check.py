@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minipinet.errors import UsageError
+from minipinet.verify.arguments import Settings, require_methods, require_pair, require_settings
 from minipinet.verify.contract import put_back
 from minipinet.verify.measure import TOLERANCE
-from minipinet.verify.methods import METHODS, Settings
+from minipinet.verify.methods import RUN, Findings
 from minipinet.verify.probe import Backward, Forward, Point, input_leaves, probe, require_same_at_x
 from minipinet.verify.report import Report
 
@@ -56,22 +56,22 @@ def check_pair(
     name : str, optional
         For the report; by default the forward's name.
     tolerance : float, optional
-        Default `TOLERANCE`.
-    directions : int
+        Largest error allowed, between 0 and 1; for ``taylor`` the smallest rate, between 2 and 3. Default `TOLERANCE`.
+    directions : int, at least 1
         Random directions for each large array, for each array of any size for ``adjoint``, or in all for ``taylor``.
-    cotangents : int
+    cotangents : int, at least 1
         Random cotangents for ``adjoint``.
-    each_entry : int
+    each_entry : int, at least 0
         Arrays of at most this many entries are compared entry by entry.
-    max_skipped : float in [0, 1]
+    max_skipped : float in [0, 1)
         Largest share of an array's derivatives (for ``taylor``, of the directions) that kinks may leave uncompared.
     allow_shared : bool
         Whether a gradient may share memory with the cotangent, an input, the cache or another gradient, and an output
         with an input, as those of an identity do; otherwise that is a problem.
-
     cotangent : float or tree of arrays like `out`, optional
         Fixed instead of random, for ``central``, ``complex`` and ``taylor``. One number suits an `out` of one number,
-        whose cotangents differ by a factor only; of arrays most fixed ones are blind to something.
+        whose cotangents differ by a factor only; of arrays most fixed ones are blind to something, and one of
+        zeros, which sees nothing, is refused.
 
     Returns
     -------
@@ -80,7 +80,8 @@ def check_pair(
     Raises
     ------
     UsageError
-        If an argument is wrong: an input that is not floating-point or not finite, an unknown method.
+        If an argument is wrong: an input that is not floating-point or not finite, an unknown method, a setting under
+        which nothing would be compared.
     VerificationError
         If nothing can be compared: two calls differ in a bit, an argument is changed, a result is not float64, the
         output is not finite, or a gradient is absent or has the wrong shape.
@@ -103,11 +104,12 @@ def check_pair(
     >>> check_pair(square_forward, lambda dout, x: x * dout, {"x": np.ones(2)}, rng=np.random.default_rng(0)).ok
     False
     """
-    if method not in METHODS:
-        raise UsageError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
-    name = name or name_of(forward)
+    require_methods("method", [method])
     tolerance = TOLERANCE[method] if tolerance is None else tolerance
     settings = Settings(method, tolerance, directions, cotangents, each_entry, max_skipped)
+    require_settings(settings)
+    require_pair(inputs, rng, forward=forward, backward=backward)
+    name = name or name_of(forward)
     with put_back(list(input_leaves(inputs))) as changed:
         point = probe(name, forward, backward, inputs, rng, allow_shared=allow_shared, fixed=cotangent)
         report = compare(point, settings, rng)
@@ -117,7 +119,7 @@ def check_pair(
 
 def compare(point: Point, settings: Settings, rng: np.random.Generator) -> Report:
     """Run one method at a point that was probed."""
-    found = METHODS[settings.method](point, settings, rng)
+    found = RUN[settings.method](point, settings, rng)
     # What failed or was excused may be noise: a dropout that seldom strikes looks like a wrong gradient or a kink.
     strange = found.problems or found.skipped or found.notes
     require_same_at_x(point, calls=AGAIN if strange else 1)
@@ -129,8 +131,21 @@ def compare(point: Point, settings: Settings, rng: np.random.Generator) -> Repor
         found.rate,
         found.skipped,
         (*found.problems, *point.problems),
-        (*point.notes, *found.notes),
+        (*point.notes, *found.notes, *_uncompared(point, found)),
     )
+
+
+def _uncompared(point: Point, found: Findings) -> list[str]:
+    """Say what an "ok" would not be about."""
+    if found.problems:
+        return []
+    if not sum(map(np.size, point.x)):
+        return ["nothing was compared: no array has an entry"]
+    return [
+        f"{name} has no entries: nothing was compared"
+        for name, v in zip(point.names, point.x, strict=True)
+        if not np.size(v)
+    ]
 
 
 def name_of(forward: Forward) -> str:

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minipinet._tree import named_leaves, with_leaves
+from minipinet.errors import UsageError
+from minipinet.verify.arguments import require_pair
 from minipinet.verify.check import name_of
 from minipinet.verify.contract import VerificationError
 from minipinet.verify.verification import Verification, verify_pair
@@ -79,6 +81,9 @@ def verify_function(
     >>> print(wrong.problems[0])
     dk: backward (analytic) 0, central difference (numeric) 2.5, relative error 1.0e+00, allowed 1e-06
     """
+    require_pair(inputs, rng, function=function, gradient=gradient)
+    if "cotangent" in settings:
+        raise UsageError("cotangent: a function that returns one number has none to choose; check_pair takes one")
     name = name or name_of(function)
 
     def forward(**arrays: Any) -> tuple[Any, dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minipinet.verify.arguments import Settings
 from minipinet.verify.cotangent import adjoint_derivatives, linear_derivatives, with_cotangents, zero_cotangent
 from minipinet.verify.derivatives import Derivative, direction_derivative, entry_derivative, worst_entry
 from minipinet.verify.kinks import KinkSearch
@@ -17,17 +18,6 @@ from minipinet.verify.measure import TOLERANCE, describe_wrong, measure, scales
 from minipinet.verify.probe import Point
 from minipinet.verify.report import Entry
 from minipinet.verify.taylor import ROUNDING, taylor_remainder
-
-
-class Settings(NamedTuple):
-    """Arguments of `check_pair`."""
-
-    method: str
-    tolerance: float
-    directions: int
-    cotangents: int
-    each_entry: int
-    max_skipped: float
 
 
 class Findings(NamedTuple):
@@ -118,7 +108,7 @@ def taylor(point: Point, settings: Settings, rng: np.random.Generator) -> Findin
     return Findings([*central.entries, *entries], problems + kinks + central.problems, skipped, rate)
 
 
-METHODS = {"central": differences, "complex": differences, "taylor": taylor, "adjoint": adjoint, "linear": linear}
+RUN = {"central": differences, "complex": differences, "taylor": taylor, "adjoint": adjoint, "linear": linear}
 
 
 def _compare(point: Point, trials: Sequence[Trial], settings: Settings, rng: np.random.Generator) -> Findings:

@@ -165,12 +165,17 @@ def draw_like(out: Sequence[Array], rng: np.random.Generator) -> list[Array]:
 
 
 def _like(out: Any, fixed: Any) -> list[Array]:
-    leaves = [np.asarray(w, np.float64)[()] for _, w in named_leaves(fixed)]
+    try:
+        leaves = [np.asarray(w, np.float64)[()] for _, w in named_leaves(fixed)]
+    except (TypeError, ValueError):
+        raise UsageError(f"cotangent: expected numbers, got {fixed!r:.80}") from None
     shapes = [np.shape(v) for _, v in named_leaves(out)]
     if [np.shape(w) for w in leaves] != shapes:
         raise UsageError(
             f"cotangent: expected shapes {shapes} as the forward's out has, got {[w.shape for w in leaves]}"
         )
+    if not all(np.all(np.isfinite(w)) for w in leaves) or not any(np.any(w != 0) for w in leaves):
+        raise UsageError("cotangent: expected finite numbers, not all zero: zeros see no gradient at all")
     return leaves
 
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minipinet.errors import UsageError
+from minipinet.verify.arguments import DERIVATIVES, require_methods, require_tolerance
 from minipinet.verify.check import check_pair, name_of
 from minipinet.verify.contract import VerificationError
 from minipinet.verify.probe import Backward, Forward
@@ -58,6 +60,7 @@ def verify_pair(
     rng: np.random.Generator,
     methods: Sequence[str] = DEFAULT_METHODS,
     name: str | None = None,
+    tolerance: float | None = None,
     **settings: Any,
 ) -> Verification:
     """Check a pair by several methods, each with cotangents of its own.
@@ -67,7 +70,10 @@ def verify_pair(
     forward, backward, inputs, rng, name
         As of `check_pair`.
     methods : sequence of str
-        Methods of `check_pair`.
+        Methods of `check_pair`, at least one.
+    tolerance : float, optional
+        Largest error of a derivative: of ``central``, ``adjoint`` and ``complex``. ``linear`` and ``taylor`` keep their
+        own, since one number does not suit them all.
     **settings
         Further arguments of `check_pair`.
 
@@ -99,7 +105,24 @@ def verify_pair(
     >>> [report.method for report in found.reports if not report.ok]
     ['linear']
     """
+    require_methods("methods", methods)
+    if tolerance is not None:
+        require_tolerance("central", tolerance)
+        if not set(methods) & set(DERIVATIVES):
+            raise UsageError(f"tolerance: it is that of {', '.join(DERIVATIVES)}, and methods has none of them")
+    if "method" in settings:
+        raise UsageError("method: expected methods, a list, where several run; check_pair runs one")
     reports = [
-        check_pair(forward, backward, inputs, rng=rng, method=method, name=name, **settings) for method in methods
+        check_pair(
+            forward,
+            backward,
+            inputs,
+            rng=rng,
+            method=method,
+            name=name,
+            tolerance=tolerance if method in DERIVATIVES else None,
+            **settings,
+        )
+        for method in methods
     ]
     return Verification(name or name_of(forward), tuple(reports))
