@@ -23,11 +23,11 @@ def sphere(x: Any) -> Any:
 
 
 def call(which: str, **changed: Any) -> Any:
-    function = {"check_pair": check_pair, "verify_pair": verify_pair, "verify_function": verify_function}[which]
+    functions: dict[str, Any] = {f.__name__: f for f in (check_pair, verify_pair, verify_function)}
     pair: dict[str, Any] = {"forward": sine_forward, "backward": scaled(sine_backward, 2.0)}
     if which == "verify_function":
         pair = {"function": sphere, "gradient": lambda x: x * 1.0}
-    return function(**{**pair, "inputs": X, "rng": generator(), **changed})
+    return functions[which](**{**pair, "inputs": X, "rng": generator(), **changed})
 
 
 SWITCHED_OFF: list[dict[str, Any]] = [
@@ -41,7 +41,7 @@ SWITCHED_OFF: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("which", ["check_pair", "verify_pair", "verify_function"])
-@pytest.mark.parametrize("wrong", SWITCHED_OFF, ids=str)
+@pytest.mark.parametrize("wrong", SWITCHED_OFF)
 def test_settings_that_would_switch_a_check_off_are_refused_by_name(which: str, wrong: dict[str, Any]) -> None:
     [name] = wrong
     with pytest.raises(UsageError, match=f"^{name}: expected"):
@@ -70,7 +70,8 @@ def test_a_fixed_cotangent_must_be_able_to_see_something() -> None:
     for cotangent in (np.zeros(3), np.array([1.0, np.nan, 0.0]), np.array([np.inf, 1.0, 1.0])):
         with pytest.raises(UsageError, match="cotangent: expected finite numbers, not all zero"):
             call("check_pair", cotangent=cotangent)
-    for cotangent in (1.0, np.ones(2), [np.ones(3), np.ones(3)]):
+    misshapen: list[Any] = [1.0, np.ones(2), [np.ones(3), np.ones(3)]]
+    for cotangent in misshapen:
         with pytest.raises(UsageError, match="cotangent: expected shapes"):
             call("check_pair", cotangent=cotangent)
     with pytest.raises(UsageError, match="cotangent: expected numbers, got 'ones'"):
