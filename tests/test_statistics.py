@@ -118,6 +118,12 @@ def test_only_folds_that_both_have_are_compared() -> None:
     assert compare(a, b) == compare([[0.9, 0.8, 0.6]], [[0.8, 0.9, 0.7]])
 
 
+def test_two_folds_are_enough_and_an_accuracy_of_0_is_one() -> None:
+    found = compare([[0.0, 0.5]], [[0.25, 0.5]])
+    assert (found.difference, found.n) == (-0.125, 2)
+    assert found.paired == pytest.approx(stats.ttest_rel([0.0, 0.5], [0.25, 0.5]).pvalue, rel=CLOSED_FORM)
+
+
 def test_without_common_folds_all_are_compared_and_nothing_is_paired() -> None:
     a: Any = [[0.9, 0.8, None, None], [1.0]]
     b: Any = [[None, None, 0.7, 0.6]]
@@ -161,6 +167,7 @@ def test_published_numbers_stand_for_accuracies() -> None:
     assert compare_independent(Moments(0.684, 0.0, 10), Moments(0.684, 0, 10)) == 1.0
     assert compare_independent(Moments(0.684, 0.0, 10), Moments(0.685, 0, 10)) == 0.0
     assert compare_independent(Moments(0.684, 0.0, 1), [[0.9, 0.8]]) == 1.0
+    assert compare_independent(Moments(0.3, 1e-17, 10), Moments(0.1 + 0.2, 1e-17, 10)) == 1.0  # rounding
 
 
 # --- several tests
@@ -292,6 +299,7 @@ def test_case_083_of_equally_good_models_the_papers_test_calls_too_many_differen
     """Nearest neighbours on data drawn anew."""
     found = script.shares(script.SCENES[scene], 600, seed=RNG_SEED)
     assert found.accuracy_a == pytest.approx(found.accuracy_b, abs=0.02)
+    assert 0.08 < found.sd < 0.1
     assert [too_often(share, 600) for share in (found.welch, found.paired, found.corrected)] == [True, True, False]
 
 
