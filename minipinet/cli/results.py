@@ -1,0 +1,153 @@
+"""``minipinet results``: the tables and figures of a results store, and the store as CSV."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minipinet._words import counted, nearest
+from minipinet.cli import common
+from minipinet.errors import DataError, MinipinetError, UsageError
+
+if TYPE_CHECKING:
+    from minipinet.experiments.records import Row
+    from minipinet.experiments.table import Table
+
+DESCRIPTION = """\
+Print the tables of a results store, the paper's numbers beside ours: what is missing is "-", and counts say how much is
+there. The store may be one that is being written. Nothing in it is changed, --import aside."""
+
+EPILOG = """\
+examples:
+  minipinet results results.sqlite
+  minipinet results results.sqlite --experiment comparison --format latex --output tables.tex
+  minipinet results results.sqlite --export rows.csv.xz
+  minipinet results elsewhere.sqlite --import rows.csv.xz"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add ``results`` to the commands."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "results", help="tables, figures and CSV of a results store", description=DESCRIPTION, epilog=EPILOG
+    )
+    parser.add_argument("store", metavar="STORE", help="the file that `minipinet experiment` wrote")
+    parser.add_argument(
+        "--experiment", metavar="NAME", help="only this one of isomorphism, message-passing, comparison"
+    )
+    tables = parser.add_argument_group("tables")
+    tables.add_argument("--format", metavar="NAME", help="text (the default), markdown, latex or csv (a line a number)")
+    tables.add_argument("--output", metavar="FILE", help="write the tables there instead of printing them")
+    tables.add_argument("--figures", metavar="DIR", help="draw the figures into this folder, as PNG and SVG")
+    whole = parser.add_argument_group("the store as CSV (packed, where the name ends with .gz or .xz)")
+    whole.add_argument("--export", metavar="FILE", help="write all rows there, or those of the experiment")
+    whole.add_argument(
+        "--import", metavar="FILE", dest="import_", help="first add the rows of such a file; makes the store if need be"
+    )
+    common.add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, _: list[str]) -> None:
+    """Import, export, draw and print, in this order."""
+    from minipinet._files import write_whole
+    from minipinet.cli.formats import FORMATS
+    from minipinet.experiments.records import EXPERIMENTS
+    from minipinet.experiments.tables import make_tables
+
+    _check(args, "format", list(FORMATS))
+    _check(args, "experiment", EXPERIMENTS)
+    if args.json and args.format and not args.output:
+        raise UsageError("--json: has a form of its own, so --format needs --output beside it")
+    _check_files(args)
+    added = None if args.import_ is None else _import(args.store, args.import_)
+    rows, exported = _read(args)
+    tables = make_tables(rows)
+    if args.output is not None:
+        write_whole(args.output, FORMATS[args.format or "text"](tables).encode())
+    figures = None if args.figures is None else _draw(rows, Path(args.figures))
+    if args.json:
+        common.print_json(
+            {
+                "store": args.store,
+                "rows": len(rows),
+                "added": added,
+                "exported": exported,
+                "output": args.output,
+                "figures": figures,
+                "tables": [_as_document(table) for table in tables],
+            }
+        )
+        return
+    said = [f"{counted(added, 'row')} added from {args.import_}"] if added is not None else []
+    said += [f"{counted(exported, 'row')} written to {args.export}"] if exported is not None else []
+    said += [f"{counted(len(figures), 'figure')} in {args.figures}"] if figures is not None else []
+    for line in said:
+        print(line, file=sys.stderr)
+    if args.output is None and (tables or args.format == "csv"):
+        print(FORMATS[args.format or "text"](tables), end="")
+    if not tables:
+        print(f"{args.store}: no rows" + (f" of {args.experiment}" if args.experiment else ""), file=sys.stderr)
+
+
+def _check(args: argparse.Namespace, option: str, known: Sequence[str]) -> None:
+    given = getattr(args, option)
+    if given is not None and given not in known:
+        raise UsageError(f"--{option}: expected one of {', '.join(known)}, got {given!r}{nearest(given, known)}")
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Refuse to read and write one file under two names, and above all to write over the store."""
+    store = Path(args.store).resolve()
+    taken = {store.with_name(store.name + end): "the store" for end in ("", "-wal", "-shm")}
+    for option, given in (("import", args.import_), ("export", args.export), ("output", args.output)):
+        if given is not None:
+            if (file := Path(given).resolve()) in taken:
+                raise UsageError(f"--{option}: expected another file than {taken[file]}, got {given}")
+            taken[file] = f"that of --{option}"
+
+
+def _import(store_path: str, path: str) -> int:
+    from minipinet.experiments.exchange import import_csv
+    from minipinet.experiments.store import open_store
+
+    if not Path(path).is_file():
+        raise UsageError(f"--import: there is no file {path}")
+    with open_store(store_path) as store:
+        return import_csv(store, path)
+
+
+def _read(args: argparse.Namespace) -> tuple[list[Row], int | None]:
+    """Return the rows asked for, and how many were exported."""
+    from minipinet.experiments.exchange import export_csv
+    from minipinet.experiments.store import open_store, rows
+
+    asked = {} if args.experiment is None else {"experiment": args.experiment}
+    try:
+        with open_store(args.store, read_only=True) as store:
+            exported = None if args.export is None else export_csv(store, args.export, **asked)
+            return list(rows(store, **asked)), exported
+    except MinipinetError:
+        raise
+    except (ValueError, TypeError, RecursionError) as error:  # a row that somebody edited
+        raise DataError(f"{args.store}: holds a row that cannot be read: {error}") from error
+
+
+def _draw(rows: Sequence[Row], folder: Path) -> list[str]:
+    from minipinet._files import make_folder
+    from minipinet.experiments.figures import draw_figures
+
+    make_folder(folder)
+    return [str(path) for path in draw_figures(rows, folder)]
+
+
+def _as_document(table: Table) -> dict[str, Any]:
+    """Return a table as JSON values: a line holds its labels and then its values."""
+    header = [*table.labels, *(column.title for column in table.columns)]
+    lines = [[*line.labels, *line.values] for line in table.lines]
+    return {
+        **table.key._asdict(), "name": table.name, "title": table.title, "header": header, "lines": lines,
+        "notes": table.notes,
+    }  # fmt: skip

@@ -1,0 +1,322 @@
+"""``minipinet results``: the four formats, the files it writes, misuse in one sentence, and stores in every state."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import sqlite3
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minipinet.cli.formats import FORMATS, to_csv, to_latex, to_markdown, to_text
+from minipinet.experiments.records import Row
+from minipinet.experiments.store import insert, open_store, rows
+from minipinet.experiments.table import Column, Count, Estimate, Key, Line, Table
+from minipinet.experiments.tables import make_tables
+from tests.cli_calls import call
+from tests.test_tables import folds, trials
+
+NASTY = Table(
+    Key("comparison", "paper", "labels", 0),
+    "accuracy",
+    "a_b & 100% |c|",
+    ("model", "source"),
+    [Column("x_y|z", "accuracy", "data set"), Column("p & q", signed=True)],
+    [
+        Line(("[50%] #1 {a} ~^\\ $--$", "*ours_"), [Estimate(1 / 3, 0.125, 9, 10, best=True), -0.25]),
+        Line(("two\nlines", ""), [None, 0.5]),
+    ],
+    ["<b>_note_</b>\n100%"],
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINIPINET_CACHE", str(tmp_path / "cache"))
+
+
+def fill(made: Sequence[Row], path: str = "results.sqlite") -> None:
+    with open_store(path) as store:
+        for row in made:
+            assert insert(store, row)
+
+
+MADE = [*folds([0.75, 1.0]), *folds([0.5, 0.75], "wl"), *trials([0.25])]
+
+
+def test_text_is_aligned_with_every_line_whole() -> None:
+    lines = to_text([NASTY]).splitlines()
+    assert lines[0] == "a_b & 100% |c|"
+    assert lines[2] == "model                  source                     x_y|z   p & q"
+    assert lines[3] == r"[50%] #1 {a} ~^\ $--$  *ours_  0.333 ± 0.125* (9 of 10)  -0.250"
+    assert lines[4].split() == ["two", "lines", "-", "+0.500"]
+    assert lines[6] == "<b>_note_</b> 100%"
+
+
+def test_markdown_escapes_what_would_end_a_cell_or_mark_it_up() -> None:
+    title, _, header, marks, first, second, _, note = to_markdown([NASTY]).splitlines()
+    assert title == r"### a_b \& 100% \|c\|"
+    assert header == r"| model | source | x_y\|z | p \& q |"
+    assert marks == "| --- | --- | ---: | ---: |"
+    assert first == r"| \[50%\] #1 \{a\} \~^\\ \$--\$ | \*ours\_ | 0.333 ± 0.125\* (9 of 10) | -0.250 |"
+    assert second == "| two lines |  | - | +0.500 |"
+    assert note == r"- \<b\>\_note\_\</b\> 100%"
+    for line in (header, marks, first, second):
+        assert len(re.findall(r"(?<!\\)\|", line)) == 5
+
+
+def test_latex_escapes_every_sign_that_it_reads() -> None:
+    text = to_latex([NASTY])
+    assert r"\caption{a\_b \& 100\% \textbar{}c\textbar{}}" in text
+    assert r"    model & source & x\_y\textbar{}z & p \& q \\" in text
+    first = (
+        r"    {[}50\%{]} \#1 \{a\} \textasciitilde{}\textasciicircum{}\textbackslash{} \$-{}-\$ & {*}ours\_ & "
+        r"0.333 $\pm$ 0.125{*} (9 of 10) & $-0.250$ \\"
+    )
+    assert first in text.splitlines()
+    assert r"    two lines &  & - & $+0.500$ \\" in text.splitlines()
+    assert r"  \textless{}b\textgreater{}\_note\_\textless{}/b\textgreater{} 100\%.\par" in text
+    for line in text.splitlines():
+        if line.endswith(r"\\"):
+            assert len(re.findall(r"(?<!\\)&", line)) == 3
+    assert len(re.findall(r"(?<!\\)\{", text)) == len(re.findall(r"(?<!\\)\}", text))
+
+
+def test_csv_has_every_number_on_its_line_with_all_digits() -> None:
+    lines = list(csv.DictReader(io.StringIO(to_csv([NASTY]), newline="")))
+    found = [(line["data set"], line["quantity"], line["value"]) for line in lines]
+    assert found == [
+        ("x_y|z", "accuracy mean", repr(1 / 3)),
+        ("x_y|z", "accuracy sd", "0.125"),
+        ("x_y|z", "accuracy n", "9"),
+        ("x_y|z", "accuracy of", "10"),
+        ("", "p & q", "-0.25"),
+        ("x_y|z", "accuracy", ""),
+        ("", "p & q", "0.5"),
+    ]
+    assert lines[-1]["model"] == "two\nlines"
+    assert {line["table"] for line in lines} == {"accuracy"}
+
+
+def test_csv_writes_counts_and_verdicts_as_numbers() -> None:
+    table = NASTY._replace(columns=[Column("cells"), Column("within")], lines=[Line(("a", "b"), [Count(1, 2), True])])
+    lines = list(csv.DictReader(io.StringIO(to_csv([table]))))
+    assert [(line["quantity"], line["value"]) for line in lines] == [
+        ("cells n", "1"), ("cells of", "2"), ("within", "1"),
+    ]  # fmt: skip
+
+
+def test_no_tables_are_no_text() -> None:
+    assert [to([]) for to in (to_text, to_markdown, to_latex)] == ["", "", ""]
+    assert to_csv([]).count("\n") == 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_prints_the_tables_in_every_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    expected = FORMATS[name](make_tables(MADE))
+    outcome = call(capsys, "results", "results.sqlite", "--format", name)
+    assert (outcome.status, outcome.out, outcome.err) == (0, expected, "")
+    written = call(capsys, "results", "results.sqlite", "--format", name, "--output", "tables")
+    assert (written.status, written.out, written.err) == (0, "", "")
+    assert Path("tables").read_bytes() == expected.encode()
+
+
+def test_text_is_the_default_and_an_experiment_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    outcome = call(capsys, "results", "results.sqlite", "--experiment", "isomorphism")
+    assert outcome.out == to_text(make_tables(MADE[-1:]))
+    assert "comparison" not in outcome.out
+
+
+def test_json_is_strict_and_has_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    words = ["results", "results.sqlite", "--json", "--export", "x.csv", "--output", "t.md", "--format", "markdown"]
+    outcome = call(capsys, *words)
+    assert (outcome.status, outcome.err) == (0, "")
+    document = outcome.json
+    assert {name: document[name] for name in ("rows", "added", "exported", "output", "figures")} == {
+        "rows": 5, "added": None, "exported": 5, "output": "t.md", "figures": None,
+    }  # fmt: skip
+    first = next(table for table in document["tables"] if table["title"] == "comparison, protocol paper: accuracy")
+    line = dict(zip(first["header"], first["lines"][0], strict=True))
+    assert line["MUTAG"] == {"mean": 0.875, "sd": pytest.approx(0.1767767), "n": 2, "of": 10, "best": False}
+    assert line["NCI1"] is None
+    assert Path("t.md").read_text() == to_markdown(make_tables(MADE))
+
+
+def test_rows_go_out_and_into_another_store(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    outcome = call(
+        capsys, "results", "results.sqlite", "--experiment", "comparison", "--export", "x.csv.gz", "--output", "t"
+    )
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "4 rows written to x.csv.gz\n")
+    made = call(capsys, "results", "new.sqlite", "--import", "x.csv.gz")
+    assert (made.status, made.err) == (0, "4 rows added from x.csv.gz\n")
+    assert made.out == to_text(make_tables(MADE[:4]))
+    assert call(capsys, "results", "new.sqlite", "--import", "x.csv.gz").err == "0 rows added from x.csv.gz\n"
+    with open_store("new.sqlite", read_only=True) as store:
+        assert list(rows(store)) == MADE[:4]
+
+
+def test_an_edited_export_is_refused_and_nothing_is_added(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    call(capsys, "results", "results.sqlite", "--export", "x.csv")
+    Path("x.csv").write_text(Path("x.csv").read_text().replace("0.75", "0.95"))
+    outcome = call(capsys, "results", "new.sqlite", "--import", "x.csv")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert re.fullmatch(
+        r"minipinet: error: x.csv, line \d: was changed: its checksum is not that of its fields\n", outcome.err
+    )
+    with open_store("new.sqlite", read_only=True) as store:
+        assert list(rows(store)) == []
+
+
+@pytest.mark.parametrize("words", [[], ["--experiment", "message-passing"], ["--format", "latex"]])
+def test_a_store_without_rows_says_so(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE if "--experiment" in words else [])
+    outcome = call(capsys, "results", "results.sqlite", *words)
+    of = " of message-passing" if "--experiment" in words else ""
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", f"results.sqlite: no rows{of}\n")
+    assert call(capsys, "results", "results.sqlite", *words[:2], "--json", "--output", "t").json["tables"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("none.sqlite", "none.sqlite: there is no results store"),
+        ("notes.txt", "notes.txt: is no results store of minipinet; name another file"),
+        (".", ".: cannot be used as a results store: Is a directory"),
+        ("results.sqlite --format pdf", "--format: expected one of text, markdown, latex, csv, got 'pdf'"),
+        ("results.sqlite --format markdwn",
+         "--format: expected one of text, markdown, latex, csv, got 'markdwn'; did you mean markdown?"),
+        ("results.sqlite --experiment comparision",
+         "--experiment: expected one of isomorphism, message-passing, comparison, got 'comparision'; "
+         "did you mean comparison?"),
+        ("results.sqlite --json --format csv",
+         "--json: has a form of its own, so --format needs --output beside it"),
+        ("results.sqlite --output results.sqlite",
+         "--output: expected another file than the store, got results.sqlite"),
+        ("results.sqlite --export ./results.sqlite-wal",
+         "--export: expected another file than the store, got ./results.sqlite-wal"),
+        ("results.sqlite --export x --output x", "--output: expected another file than that of --export, got x"),
+        ("results.sqlite --import none.csv", "--import: there is no file none.csv"),
+        ("new.sqlite --import none.csv", "--import: there is no file none.csv"),
+        ("results.sqlite --figure x",
+         "unknown option --figure; did you mean --figures? (see minipinet results --help)"),
+        ("", "the following arguments are required: STORE (see minipinet results --help)"),
+    ],
+)  # fmt: skip
+def test_misuse_is_one_sentence_and_changes_nothing(words: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    Path("notes.txt").write_text("not a store")
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    outcome = call(capsys, "results", *words.split())
+    assert (outcome.out, outcome.err) == ("", f"minipinet: error: {text}\n")
+    assert outcome.status == (1 if words == "." else 2)
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--output no/t", "no/t: cannot be written: No such file or directory"),
+        ("--export no/x.csv", "no/x.csv: cannot be written: No such file or directory"),
+        ("--figures notes.txt", "notes.txt: cannot be made: File exists"),
+        ("--import notes.txt", "notes.txt, line 1: expected the columns key,experiment,"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_a_failure(
+    words: str, text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(MADE)
+    Path("notes.txt").write_text("not a table")
+    draw(monkeypatch, [])
+    outcome = call(capsys, "results", "results.sqlite", *words.split())
+    assert (outcome.status, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"minipinet: error: {text}")
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_row_that_somebody_edited_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    for column, value, text in (
+        ("details", "{", "edited.sqlite: holds a row that cannot be read: Expecting property name"),
+        (
+            "variant",
+            "oops",
+            "comparison/paper/pinetoops/MUTAG:labels/repeat 0/fold 0: expected settings as a JSON object",
+        ),
+        ("variant", "[]", "comparison/paper/pinet[]/MUTAG:labels/repeat 0/fold 0: expected settings as a JSON object"),
+    ):
+        shutil.copy("results.sqlite", "edited.sqlite")
+        with sqlite3.connect("edited.sqlite") as store:
+            store.execute(f"UPDATE results SET {column} = ? WHERE system = 'pinet'", (value,))
+        store.close()
+        outcome = call(capsys, "results", "edited.sqlite")
+        assert (outcome.status, outcome.out) == (1, "")
+        assert outcome.err.startswith(f"minipinet: error: {text}")
+
+
+def test_reading_leaves_a_store_that_is_being_written_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE[:2])
+    with open_store("results.sqlite") as store:
+        insert(store, MADE[2])
+        store.execute("BEGIN IMMEDIATE")
+        insert(store, MADE[3])
+        before = [Path(name).read_bytes() for name in ("results.sqlite", "results.sqlite-wal")]
+        outcome = call(capsys, "results", "results.sqlite")
+        assert (outcome.status, outcome.out, outcome.err) == (0, to_text(make_tables(MADE[:3])), "")
+        assert [Path(name).read_bytes() for name in ("results.sqlite", "results.sqlite-wal")] == before
+        store.execute("COMMIT")
+        assert call(capsys, "results", "results.sqlite").out == to_text(make_tables(MADE[:4]))
+
+
+def draw(monkeypatch: pytest.MonkeyPatch, calls: list[Any]) -> None:
+    """Draw empty figures in place of the true ones, which need matplotlib."""
+    module: Any = types.ModuleType("minipinet.experiments.figures")
+
+    def draw_figures(found: Sequence[Row], folder: Path) -> list[Path]:
+        calls.append((list(found), folder))
+        return [folder / "a.png", folder / "a.svg"]
+
+    module.draw_figures = draw_figures
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def test_figures_are_drawn_of_the_rows_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(MADE)
+    calls: list[Any] = []
+    draw(monkeypatch, calls)
+    assert call(capsys, "results", "results.sqlite", "--figures", ".").err == "2 figures in .\n"
+    words = ["results", "results.sqlite", "--experiment", "isomorphism", "--figures", "new/figures", "--json"]
+    outcome = call(capsys, *words)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.json["figures"] == ["new/figures/a.png", "new/figures/a.svg"]
+    assert calls[1:] == [(MADE[-1:], Path("new/figures"))]
+    assert Path("new/figures").is_dir()
+
+
+def test_what_a_quick_run_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["experiment", "comparison", "--quick", "--jobs", 1, "--models", "pinet", "pinet-manual", "wl", "--quiet"]
+    assert call(capsys, *words).status == 0
+    outcome = call(capsys, "results", "results.sqlite", "--json")
+    tables = {table["name"]: table for table in outcome.json["tables"]}
+    assert [line[0] for line in tables["seconds"]["lines"]] == ["pinet (quick)", "pinet-manual (quick)", "wl (quick)"]
+    assert not [note for table in tables.values() for note in table["notes"] if "unfinished" in note]
+    with open_store("results.sqlite", read_only=True) as store:
+        found = [row.accuracy for row in rows(store, system="wl")]
+    (line,) = [line for line in tables["accuracy"]["lines"] if line[0] == "wl (quick)"]
+    assert line[2]["mean"] == pytest.approx(sum(found) / 2)
+    assert json.dumps(outcome.json).isascii()

@@ -1,0 +1,328 @@
+"""Tables from made-up rows: means by hand, what is missing, and what must not be mixed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from minipinet.baselines.system import system_named
+from minipinet.experiments import comparison, isomorphism
+from minipinet.experiments.isomorphism import STEPS
+from minipinet.experiments.naming import Name, name_row
+from minipinet.experiments.plan import MODELS, PTC, model_cell
+from minipinet.experiments.records import Cell, Row, to_variant
+from minipinet.experiments.statistics import compare, holm
+from minipinet.experiments.table import Count, Estimate, Line, Table
+from minipinet.experiments.tables import make_tables
+from tests.small_rows import row
+
+PLAIN = Cell("comparison", "paper", "", "MUTAG")
+
+
+def made(cell: Cell, accuracy: float = 0.5, **fields: Any) -> Row:
+    """Return a row with the settings that its cell would have."""
+    settings = system_named(cell.system, **json.loads(cell.variant)).settings
+    return row(cell, accuracy, **{"settings": settings, **fields})
+
+
+def folds(accuracies: Sequence[float | None], model: str = "pinet", *, quick: bool = False, **places: Any) -> list[Row]:
+    """Return a row for each fold of a model."""
+    cell = model_cell(PLAIN._replace(**places), model, quick=quick)
+    return [made(cell._replace(fold=k), value) for k, value in enumerate(accuracies) if value is not None]
+
+
+def trials(accuracies: Iterable[float], model: str = "pinet", size: int = 1, **settings: Any) -> list[Row]:
+    """Return a row of the isomorphism test for each trial."""
+    batches = {} if model == "wl" else {"batch_size": 5}
+    plain = Cell("isomorphism", "paper", "", "isomorphism", features="constant", size=size)
+    cell = model_cell(plain, model, quick=False, **batches, **settings)
+    return [
+        made(cell._replace(repeat=k), value, train_index=list(range(5 * size))) for k, value in enumerate(accuracies)
+    ]
+
+
+def by_name(rows: Iterable[Row]) -> dict[str, Table]:
+    """Return the tables of rows of one key."""
+    tables = make_tables(rows)
+    assert len({table.key for table in tables}) == 1
+    return {table.name: table for table in tables}
+
+
+def line(table: Table, *labels: str) -> dict[str, Any]:
+    """Return the one line with these labels, by the titles of its columns."""
+    (found,) = [found for found in table.lines if found.labels == labels]
+    return dict(zip([column.title for column in table.columns], found.values, strict=True))
+
+
+def test_mean_and_spreads_are_those_computed_by_hand() -> None:
+    rows = folds([0.75, 1.0]) + folds([0.5, 0.75], repeat=1)
+    tables = by_name(rows)
+    sd = math.sqrt((0.125**2 * 4) / 2)  # two repeats of two folds, each an eighth from its repeat's mean
+    assert line(tables["accuracy"], "pinet", "ours")["MUTAG"] == pytest.approx(Estimate(0.75, sd, 4, 20))
+    found = line(tables["published"], "MUTAG", "pinet")
+    assert found["cells"] == Count(4, 20)
+    assert (found["accuracy"], found["sd folds"], found["sd repeats"]) == pytest.approx((0.75, sd, math.sqrt(2) / 8))
+    assert (found["published"], found["its sd"]) == (0.879, 0.07)
+    assert found["difference"] == pytest.approx(-0.129)
+    assert found["within 1 sd"] is False
+    assert tables["accuracy"].notes[0] == "unfinished: 4 of 540 cells are there"  # MUTAG twice
+
+
+def test_one_fold_has_a_mean_and_no_spread() -> None:
+    found = line(by_name(folds([0.9]))["published"], "MUTAG", "pinet")
+    assert (found["accuracy"], found["sd folds"], found["sd repeats"]) == (0.9, None, None)
+    assert found["within 1 sd"] is True
+
+
+def test_within_is_by_our_spread_where_none_was_printed() -> None:
+    # published .665 on PTC_MM without a spread; ours .7 with .1 and 0.01
+    for half, within in ((0.1 / math.sqrt(2), True), (0.01 / math.sqrt(2), False)):
+        tables = by_name(folds([0.7 - half, 0.7 + half], dataset="PTC_MM"))
+        assert line(tables["published"], "PTC_MM", "pinet")["within 1 sd"] is within
+
+
+def test_missing_models_and_data_sets_are_lines_and_columns_of_none() -> None:
+    tables = by_name(folds([0.5] * 10))
+    accuracy = tables["accuracy"]
+    assert [column.title for column in accuracy.columns] == ["MUTAG", "NCI1", "NCI109", "PROTEINS", "PTC"]
+    assert [found.labels[0] for found in accuracy.lines if found.labels[1] == "ours"] == list(comparison.MODELS)
+    assert line(accuracy, "wl", "ours") == dict.fromkeys(["MUTAG", "NCI1", "NCI109", "PROTEINS", "PTC"])
+    assert line(tables["published"], "MUTAG", "wl")["cells"] == Count(0, 10)
+    assert line(tables["seconds"], "pinet") == {"MUTAG": Estimate(1.5, None, 10, 10), "all": 15.0}
+    assert "tests" not in tables
+
+
+def test_a_finished_experiment_does_not_say_unfinished() -> None:
+    whole = [made(cell) for cell in comparison.list_cells(_plan())]
+    tables = make_tables(whole)
+    assert not [note for table in tables for note in table.notes if "unfinished" in note]
+    assert all(None not in found.values for found in tables[0].lines)
+    for table in make_tables(whole[:-1]):
+        assert table.notes[0] == "unfinished: 479 of 480 cells are there"
+
+
+def _plan() -> Any:
+    from minipinet.experiments.plan import Plan
+
+    pytest.importorskip("pynauty")
+    return Plan()
+
+
+def test_ptc_is_the_mean_of_its_parts_split_by_split() -> None:
+    parts: dict[str, list[float | None]] = {
+        "PTC_MM": [0.5, 0.75],
+        "PTC_FM": [0.25, 0.5],
+        "PTC_MR": [1.0, 0.5],
+        "PTC_FR": [0.25, None],
+    }
+    rows = [made for part, values in parts.items() for made in folds(values, dataset=part)]
+    found = by_name(rows)
+    # only fold 0 has all four: (.5 + .25 + 1 + .25) / 4
+    assert line(found["accuracy"], "pinet", "ours")["PTC"] == Estimate(0.5, None, 1, 10)
+    rows += folds([None, 0.25], dataset="PTC_FR")
+    found = by_name(rows)
+    # fold 1: (.75 + .5 + .5 + .25) / 4 is .5 too: the parts vary, their mean does not
+    assert line(found["accuracy"], "pinet", "ours")["PTC"] == Estimate(0.5, 0.0, 2, 10)
+    assert line(found["published"], "PTC", "pinet")["published"] == 0.626
+    assert (
+        "PTC: the mean over its four parts, split by split; its spread is that of these means"
+        in found["accuracy"].notes
+    )
+    assert [made.labels[0] for made in found["data"].lines] == list(PTC)
+
+
+def test_parts_of_ptc_are_shown_themselves_until_all_four_are_there() -> None:
+    titles = [column.title for column in by_name(folds([0.5], dataset="PTC_MR"))["accuracy"].columns]
+    assert titles == ["MUTAG", "NCI1", "NCI109", "PROTEINS", "PTC", "PTC_MR"]
+
+
+def test_a_data_set_that_is_called_ptc_is_not_the_mean() -> None:
+    rows = folds([0.25], dataset="PTC") + [made for part in PTC for made in folds([0.75], dataset=part)]
+    accuracy = line(by_name(rows)["accuracy"], "pinet", "ours")
+    assert (accuracy["PTC"].mean, accuracy["PTC (one set)"].mean) == (0.75, 0.25)
+
+
+def test_tests_are_on_the_folds_that_both_have() -> None:
+    a, b, c = [0.9, 0.8, 1.0, 0.9], [0.8, 0.8, 0.9, 0.8, 0.1], [None, 0.7, 0.8, 0.75]
+    table = by_name(folds(a) + folds(b, "wl") + folds(c, "gcn-sum"))["tests"]
+    wl, gcn = compare([a], [b]), compare([a], [c])
+    adjusted = holm([gcn.corrected or 0, wl.corrected or 0])
+    assert [found.labels for found in table.lines] == [("MUTAG", "gcn-sum"), ("MUTAG", "wl")]
+    assert list(line(table, "MUTAG", "wl").values()) == [wl.difference, Count(4, 10), *wl[2:], adjusted[1]]
+    assert list(line(table, "MUTAG", "gcn-sum").values()) == [gcn.difference, Count(3, 10), *gcn[2:], adjusted[0]]
+    assert wl.difference == pytest.approx(0.075)
+    assert table.notes[0].startswith("unfinished")
+
+
+def test_without_common_folds_nothing_is_tested() -> None:
+    table = by_name(folds([0.5]) + folds([None, 0.75], "wl"))["tests"]
+    assert list(line(table, "MUTAG", "wl").values()) == [None, Count(0, 10), None, None, None, None]
+
+
+def test_repeats_are_paired_by_their_number() -> None:
+    rows = folds([0.5, 0.75], repeat=1) + folds([0.25, 0.25], "wl") + folds([0.5, 0.5], "wl", repeat=1)
+    found = line(by_name(rows)["tests"], "MUTAG", "wl")
+    assert (found["difference"], found["common"]) == (0.125, Count(2, 20))
+
+
+def test_other_settings_are_other_models() -> None:
+    cell = model_cell(PLAIN, "pinet", quick=False)
+    rows = [
+        *folds([0.5]),
+        *folds([0.25], quick=True),
+        made(cell._replace(variant=to_variant(epochs=5)), 0.75),
+        made(cell._replace(fold=1), 1.0, settings={**system_named("pinet").settings, "lr": 0.1}),
+    ]
+    accuracy = by_name(rows)["accuracy"]
+    means = {found.labels[0]: found.values[0] for found in accuracy.lines if found.labels[1] == "ours"}
+    assert {name: value.mean for name, value in means.items() if isinstance(value, Estimate)} == {
+        "pinet": 0.5, "pinet (quick)": 0.25, "pinet epochs=5": 0.75, "pinet, was lr=0.1": 1.0,
+    }  # fmt: skip
+    published = [found.labels[0] for found in accuracy.lines if found.labels[1] == "published"]
+    assert published == list(comparison.MODELS), "the published numbers stand beside no other model"
+
+
+def test_names_are_those_of_the_plan() -> None:
+    for model in MODELS:
+        (other,) = folds([0.5], model, experiment="message-passing")
+        assert name_row(other) == Name(model)
+    assert name_row(folds([0.5], "pinet-p1q0")[0]).model == "pinet-manual"
+    assert name_row(folds([0.5], "pinet-p1q0", quick=True)[0]).model == "pinet-manual (quick)"
+    assert name_row(folds([0.5], "pinet-p1q0", dataset="NCI1")[0]).model == "pinet-p1q0"
+    assert name_row(folds([0.5], "pinet-p1q1", dataset="NCI1")[0]).model == "pinet-manual"
+    assert name_row(folds([0.5], "pinet-p0q0", dataset="PTC_FR")[0]).model == "pinet-manual"
+
+
+def test_protocols_have_settings_of_their_own() -> None:
+    cell = PLAIN._replace(system="pinet")
+    settings = system_named("pinet").settings
+    released = row(cell._replace(protocol="released"), settings={**settings, "steps_per_epoch": 1})
+    assert name_row(released).model == "pinet"
+    assert name_row(released._replace(settings=settings)).model == "pinet, was steps_per_epoch=null"
+    chosen = system_named("pinet").grid()[-1].settings
+    assert name_row(row(cell._replace(protocol="fair"), settings=chosen)).model == "pinet"
+
+
+def test_a_system_or_setting_that_is_not_known_here_is_named_as_it_is() -> None:
+    odd = PLAIN._replace(system="deep|er", variant='{"a_b":[1,"%"]}')
+    assert name_row(row(odd)).model == 'deep|er a_b=[1,"%"]'
+    assert name_row(row(odd._replace(system="pinet"))).model == 'pinet a_b=[1,"%"]'
+    assert "tests" in by_name([*folds([0.5]), row(odd)])
+
+
+def test_keys_are_kept_apart() -> None:
+    keys: list[dict[str, Any]] = [
+        {}, {"shuffled": 1}, {"features": "degrees"}, {"protocol": "released"}, {"experiment": "message-passing"},
+    ]  # fmt: skip
+    rows = [
+        made._replace(
+            accuracy=(n + 1) / 8, settings={**made.settings, "steps_per_epoch": 1 if "protocol" in key else None}
+        )
+        for n, key in enumerate(keys)
+        for made in folds([0.5], **key)
+    ]
+    tables = [table for table in make_tables(rows) if table.name == "accuracy"]
+    assert [table.title for table in tables] == [
+        "message-passing, protocol paper: accuracy",
+        "comparison, protocol paper, features degrees: accuracy",
+        "comparison, protocol paper: accuracy",
+        "comparison, protocol paper, nodes shuffled: accuracy",
+        "comparison, protocol released: accuracy",
+    ]
+    assert [line(table, "pinet", "ours")["MUTAG"].mean for table in tables] == [5 / 8, 3 / 8, 1 / 8, 2 / 8, 4 / 8]
+
+
+def test_the_best_fixed_matrix_is_marked_where_all_four_are_finished() -> None:
+    fixed = ("pinet-p1q0", "pinet-p1q1", "pinet-p0q0", "pinet-p0q1")
+    rows = [
+        made
+        for model, value in zip(fixed, (0.5, 0.75, 0.75, 0.25), strict=True)
+        for made in folds([value] * 10, model, experiment="message-passing")
+    ]
+    rows += folds([1.0] * 10, experiment="message-passing")
+    table = by_name(rows)["accuracy"]
+    marked = [
+        made.labels[0] for made in table.lines if made.labels[1] == "ours" and getattr(made.values[0], "best", False)
+    ]
+    assert marked == ["pinet-p1q1", "pinet-p0q0"]
+    assert line(table, "mean of the four fixed", "ours")["MUTAG"] == 0.5625
+    assert line(table, "mean of the four fixed", "published")["MUTAG"] == pytest.approx((868 + 852 + 845 + 846) / 4000)
+    assert line(table, "pinet-p1q0", "published")["MUTAG"].best
+    unfinished = by_name(rows[1:])["accuracy"]
+    assert not [value for found in unfinished.lines if found.labels[1] == "ours"
+                for value in found.values if getattr(value, "best", 0)]  # fmt: skip
+    assert ("mean of the four fixed", "ours") not in [found.labels for found in unfinished.lines]
+
+
+def test_the_test_graphs_are_counted_once_whatever_the_number_of_models() -> None:
+    rows = folds([0.5, 0.5]) + folds([0.5, 0.5, 0.5], "wl")
+    rows[0] = rows[0]._replace(truth=[1, 1, 0, 0], duplicates={"test": 3, "other_class": 2})
+    data = by_name(rows)["data"]
+    assert data.lines == [Line(("MUTAG",), [Count(3, 10), 10, 6 / 10, 5, 2])]
+    assert line(by_name(rows)["accuracy"], "majority class", "data")["MUTAG"] == 0.6
+
+
+def test_quick_runs_are_finished_with_their_two_folds() -> None:
+    rows = folds([0.5, 0.75], quick=True) + folds([0.25, 0.75], "wl", quick=True)
+    tables = by_name(rows)
+    assert [found.labels[0] for found in tables["seconds"].lines] == ["pinet (quick)", "wl (quick)"]
+    assert [column.title for column in tables["accuracy"].columns] == ["MUTAG"]
+    assert line(tables["published"], "MUTAG", "wl (quick)")["cells"] == Count(2, 2)
+    assert line(tables["tests"], "MUTAG", "wl (quick)")["difference"] == 0.125
+    assert not [note for table in tables.values() for note in table.notes if "unfinished" in note]
+
+
+def test_rows_that_were_not_made_alike_are_told() -> None:
+    one, two = folds([0.5, 0.5])
+    mixed = [one, two._replace(digest="ff", versions={"source": "abc"})]
+    assert by_name(mixed)["accuracy"].notes[1:3] == [
+        "the rows were made by 2 versions of the program", "MUTAG: the rows are of different data under this name",
+    ]  # fmt: skip
+    assert "different data" not in " ".join(by_name(folds([0.5, 0.5]))["accuracy"].notes)
+    drawn = [made._replace(digest=str(k)) for k, made in enumerate(trials([0.5, 0.5]))]
+    assert "different data" not in " ".join(by_name(drawn)["sizes"].notes)
+
+
+def test_isomorphism_by_size() -> None:
+    rows = trials([0.25, 0.75]) + trials([1.0] * 10, size=2) + trials([0.2], "wl", size=2)
+    table = by_name(rows)["sizes"]
+    assert [column.title for column in table.columns] == list(isomorphism.MODELS)
+    assert line(table, "1", "ours")["pinet"] == pytest.approx(Estimate(0.5, math.sqrt(1 / 8), 2, 10))
+    assert line(table, "2", "ours")["pinet"] == Estimate(1.0, 0.0, 10, 10)
+    assert line(table, "2", "ours")["wl"] == Estimate(0.2, None, 1, 10)
+    assert line(table, "20", "ours") == dict.fromkeys(isomorphism.MODELS)
+    assert line(table, "20", "published")["gcn-dense"] == 0.5
+    assert ("1", "published") not in [found.labels for found in table.lines]
+    assert table.notes[0] == f"unfinished: 13 of {6 * 11 * 10} cells are there"
+
+
+def test_isomorphism_by_steps_has_other_epochs_only_there() -> None:
+    rows = trials([0.25]) + trials([0.5], epochs=500) + trials([0.75], size=2) + trials([1.0], size=2, epochs=500)
+    tables = by_name(rows)
+    assert [found.labels[0] for found in tables["steps"].lines] == [str(n) for n in sorted({*STEPS, 200})]
+    assert line(tables["steps"], "200")["pinet"].mean == 0.25
+    assert line(tables["steps"], "500")["pinet"].mean == 0.5
+    assert line(tables["steps"], "4000")["pinet"] is None
+    assert line(tables["sizes"], "1", "ours")["pinet"] == Estimate(0.25, None, 1, 10)
+    found = line(tables["sizes"], "2", "ours")
+    assert (found["pinet"].mean, found["pinet batch_size=5, epochs=500"].mean) == (0.75, 1.0)
+    assert line(tables["seconds"], "pinet") == {"cells": 3, "seconds a cell": 1.5, "seconds": 4.5}
+
+
+def test_steps_are_shown_where_they_are_planned_or_there() -> None:
+    assert "steps" in by_name(trials([0.5])), "constant features: planned"
+    random = [made._replace(cell=made.cell._replace(features="random")) for made in trials([0.5])]
+    assert "steps" not in by_name(random)
+
+
+def test_no_rows_make_no_tables() -> None:
+    assert make_tables([]) == []
+
+
+def test_rows_in_any_order_make_the_same_tables() -> None:
+    rows = folds([0.1, 0.2, 0.4]) + folds([0.3, 0.9, 0.5], "wl") + trials([0.7, 0.1])
+    assert make_tables(reversed(rows)) == make_tables(rows)
