@@ -2,60 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 
 from minipinet.baselines.system import system_named
-from minipinet.experiments import comparison, isomorphism
-from minipinet.experiments.isomorphism import STEPS
+from minipinet.experiments import comparison
 from minipinet.experiments.naming import Name, name_row
 from minipinet.experiments.plan import MODELS, PTC, model_cell
-from minipinet.experiments.records import Cell, Row, to_variant
+from minipinet.experiments.records import to_variant
 from minipinet.experiments.statistics import compare, holm
-from minipinet.experiments.table import Count, Estimate, Line, Table
+from minipinet.experiments.table import Count, Estimate, Line
 from minipinet.experiments.tables import make_tables
 from tests.small_rows import row
-
-PLAIN = Cell("comparison", "paper", "", "MUTAG")
-
-
-def made(cell: Cell, accuracy: float = 0.5, **fields: Any) -> Row:
-    """Return a row with the settings that its cell would have."""
-    settings = system_named(cell.system, **json.loads(cell.variant)).settings
-    return row(cell, accuracy, **{"settings": settings, **fields})
-
-
-def folds(accuracies: Sequence[float | None], model: str = "pinet", *, quick: bool = False, **places: Any) -> list[Row]:
-    """Return a row for each fold of a model."""
-    cell = model_cell(PLAIN._replace(**places), model, quick=quick)
-    return [made(cell._replace(fold=k), value) for k, value in enumerate(accuracies) if value is not None]
-
-
-def trials(accuracies: Iterable[float], model: str = "pinet", size: int = 1, **settings: Any) -> list[Row]:
-    """Return a row of the isomorphism test for each trial."""
-    batches = {} if model == "wl" else {"batch_size": 5}
-    plain = Cell("isomorphism", "paper", "", "isomorphism", features="constant", size=size)
-    cell = model_cell(plain, model, quick=False, **batches, **settings)
-    return [
-        made(cell._replace(repeat=k), value, train_index=list(range(5 * size))) for k, value in enumerate(accuracies)
-    ]
-
-
-def by_name(rows: Iterable[Row]) -> dict[str, Table]:
-    """Return the tables of rows of one key."""
-    tables = make_tables(rows)
-    assert len({table.key for table in tables}) == 1
-    return {table.name: table for table in tables}
-
-
-def line(table: Table, *labels: str) -> dict[str, Any]:
-    """Return the one line with these labels, by the titles of its columns."""
-    (found,) = [found for found in table.lines if found.labels == labels]
-    return dict(zip([column.title for column in table.columns], found.values, strict=True))
+from tests.table_rows import PLAIN, by_name, folds, line, made, trials
 
 
 def test_mean_and_spreads_are_those_computed_by_hand() -> None:
@@ -273,6 +234,7 @@ def test_quick_runs_are_finished_with_their_two_folds() -> None:
     assert [column.title for column in tables["accuracy"].columns] == ["MUTAG"]
     assert line(tables["published"], "MUTAG", "wl (quick)")["cells"] == Count(2, 2)
     assert line(tables["tests"], "MUTAG", "wl (quick)")["difference"] == 0.125
+    assert "published: " not in " ".join(tables["published"].notes)
     assert not [note for table in tables.values() for note in table.notes if "unfinished" in note]
 
 
@@ -285,38 +247,6 @@ def test_rows_that_were_not_made_alike_are_told() -> None:
     assert "different data" not in " ".join(by_name(folds([0.5, 0.5]))["accuracy"].notes)
     drawn = [made._replace(digest=str(k)) for k, made in enumerate(trials([0.5, 0.5]))]
     assert "different data" not in " ".join(by_name(drawn)["sizes"].notes)
-
-
-def test_isomorphism_by_size() -> None:
-    rows = trials([0.25, 0.75]) + trials([1.0] * 10, size=2) + trials([0.2], "wl", size=2)
-    table = by_name(rows)["sizes"]
-    assert [column.title for column in table.columns] == list(isomorphism.MODELS)
-    assert line(table, "1", "ours")["pinet"] == pytest.approx(Estimate(0.5, math.sqrt(1 / 8), 2, 10))
-    assert line(table, "2", "ours")["pinet"] == Estimate(1.0, 0.0, 10, 10)
-    assert line(table, "2", "ours")["wl"] == Estimate(0.2, None, 1, 10)
-    assert line(table, "20", "ours") == dict.fromkeys(isomorphism.MODELS)
-    assert line(table, "20", "published")["gcn-dense"] == 0.5
-    assert ("1", "published") not in [found.labels for found in table.lines]
-    assert table.notes[0] == f"unfinished: 13 of {6 * 11 * 10} cells are there"
-
-
-def test_isomorphism_by_steps_has_other_epochs_only_there() -> None:
-    rows = trials([0.25]) + trials([0.5], epochs=500) + trials([0.75], size=2) + trials([1.0], size=2, epochs=500)
-    tables = by_name(rows)
-    assert [found.labels[0] for found in tables["steps"].lines] == [str(n) for n in sorted({*STEPS, 200})]
-    assert line(tables["steps"], "200")["pinet"].mean == 0.25
-    assert line(tables["steps"], "500")["pinet"].mean == 0.5
-    assert line(tables["steps"], "4000")["pinet"] is None
-    assert line(tables["sizes"], "1", "ours")["pinet"] == Estimate(0.25, None, 1, 10)
-    found = line(tables["sizes"], "2", "ours")
-    assert (found["pinet"].mean, found["pinet batch_size=5, epochs=500"].mean) == (0.75, 1.0)
-    assert line(tables["seconds"], "pinet") == {"cells": 3, "seconds a cell": 1.5, "seconds": 4.5}
-
-
-def test_steps_are_shown_where_they_are_planned_or_there() -> None:
-    assert "steps" in by_name(trials([0.5])), "constant features: planned"
-    random = [made._replace(cell=made.cell._replace(features="random")) for made in trials([0.5])]
-    assert "steps" not in by_name(random)
 
 
 def test_no_rows_make_no_tables() -> None:

@@ -61,8 +61,9 @@ def accuracy_table(grid: Grid) -> Table:
             lines.append(Line((model, "published"), [found and _as_estimate(found) for found in theirs]))
     notes = ["mean ± standard deviation over folds; where no count is given, every fold is there"]
     if grid.key.experiment == message_passing.NAME:
-        lines += _mark_best(lines, len(datasets))
-        notes.append("*: the best of the four fixed, where all of them are finished")
+        means = _mark_best(lines, len(datasets))
+        notes += ["*: the best of the four fixed, where all of them are finished"] if means else []
+        lines += means
     lines.append(Line(("majority class", "data"), [majority(grid, dataset) for dataset in datasets]))
     columns = [Column(dataset, "accuracy", "data set") for dataset in datasets]
     return _table(grid, "accuracy", "accuracy", ("model", "source"), columns, lines, [*notes, *_ptc_note(datasets)])
@@ -83,11 +84,12 @@ def published_table(grid: Grid) -> Table:
         sd = (theirs and theirs.sd) if theirs and theirs.sd is not None else ours and ours.sd_folds
         within = None if difference is None or sd is None else abs(difference) <= sd
         lines.append(Line((dataset, model), [*values, difference, within]))
+    own = set(own_models(grid.key)).intersection(grid.models)
     notes = [
         "sd folds: over the folds of one repeat; sd repeats: of the means of whole repeats, for more than one",
         "within 1 sd: by at most the published standard deviation, or ours over folds where none was printed",
         *_ptc_note(grid.datasets),
-        *(f"{system}, {text}" for system, text in FAULTS.items() if any(m.startswith(system) for m in grid.models)),
+        *(f"{system}, {text}" for system, text in FAULTS.items() if any(m.startswith(system) for m in own)),
     ]
     return _table(grid, "published", "beside the published numbers", ("data set", "model"), columns, lines, notes)
 

@@ -52,7 +52,7 @@ def size_table(key: Key, results: Sequence[Result]) -> Table:
         if any(value is not None for value in theirs):
             lines.append(Line((str(size), "published"), list(theirs)))
     asked = {(model, size) for model in isomorphism.MODELS if full for size in isomorphism.SIZES} | found.keys()
-    notes = [*_state(results, found, asked), _CHANCE, _PUBLISHED]
+    notes = [*_state(results, found, asked), _CHANCE, *([_PUBLISHED] if full else [])]
     what = "accuracy by training graphs of each class"
     return Table(key, "sizes", title_of(key, what), ("size", "source"), _columns(models), lines, notes)
 
