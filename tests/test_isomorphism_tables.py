@@ -42,3 +42,10 @@ def test_steps_are_shown_where_they_are_planned_or_there() -> None:
     assert "steps" in by_name(trials([0.5])), "constant features: planned"
     random = [made._replace(cell=made.cell._replace(features="random")) for made in trials([0.5])]
     assert "steps" not in by_name(random)
+
+
+def test_steps_are_counted_in_batches() -> None:
+    rows = [made._replace(settings={**made.settings, "batch_size": 2}) for made in trials([0.5], epochs=20)]
+    steps = by_name([*rows, *trials([0.25], epochs=20)])["steps"]
+    assert line(steps, "60")["pinet, was batch_size=2"].mean == 0.5
+    assert line(steps, "20")["pinet"].mean == 0.25

@@ -9,13 +9,11 @@ import pytest
 
 from minipinet.baselines.system import system_named
 from minipinet.experiments import comparison
-from minipinet.experiments.naming import Name, name_row
-from minipinet.experiments.plan import MODELS, PTC, model_cell
+from minipinet.experiments.plan import PTC, model_cell
 from minipinet.experiments.records import to_variant
 from minipinet.experiments.statistics import compare, holm
 from minipinet.experiments.table import Count, Estimate, Line
 from minipinet.experiments.tables import make_tables
-from tests.small_rows import row
 from tests.table_rows import PLAIN, by_name, folds, line, made, trials
 
 
@@ -97,8 +95,20 @@ def test_ptc_is_the_mean_of_its_parts_split_by_split() -> None:
 
 
 def test_parts_of_ptc_are_shown_themselves_until_all_four_are_there() -> None:
-    titles = [column.title for column in by_name(folds([0.5], dataset="PTC_MR"))["accuracy"].columns]
+    rows = folds([0.5], dataset="PTC_MR") + folds([0.25], "wl", dataset="PTC_MR")
+    tables = by_name(rows)
+    titles = [column.title for column in tables["accuracy"].columns]
     assert titles == ["MUTAG", "NCI1", "NCI109", "PROTEINS", "PTC", "PTC_MR"]
+    assert [found.labels for found in tables["tests"].lines] == [("PTC_MR", "wl")]
+    majority = line(tables["accuracy"], "majority class", "data")
+    assert (majority["PTC"], majority["PTC_MR"]) == (None, 2 / 3)
+    rows += [made for part in PTC if part != "PTC_MR" for model in ("pinet", "wl")
+             for made in folds([0.5], model, dataset=part)]  # fmt: skip
+    rows = [made._replace(truth=[0, 0, 0, 1]) if made.cell.dataset == "PTC_FR" else made for made in rows]
+    tables = by_name(rows)
+    assert [found.labels for found in tables["tests"].lines] == [("PTC", "wl")], "its parts would be tested twice"
+    assert line(tables["accuracy"], "majority class", "data")["PTC"] == pytest.approx((3 * 2 / 3 + 3 / 4) / 4)
+    assert [column.title for column in tables["seconds"].columns] == [*PTC, "all"]
 
 
 def test_a_data_set_that_is_called_ptc_is_not_the_mean() -> None:
@@ -117,6 +127,21 @@ def test_tests_are_on_the_folds_that_both_have() -> None:
     assert list(line(table, "MUTAG", "gcn-sum").values()) == [gcn.difference, Count(3, 10), *gcn[2:], adjusted[0]]
     assert wl.difference == pytest.approx(0.075)
     assert table.notes[0].startswith("unfinished")
+
+
+def test_each_line_has_the_adjustment_of_its_own_test() -> None:
+    a, b, c = [0.9, 0.8, 1.0, 0.9], [0.8, 0.8, 0.9, 0.8], [0.2, 0.1, 0.4, 0.1]
+    table = by_name(folds(a) + folds(b, "wl") + folds(c, "gcn-sum"))["tests"]
+    close, far = line(table, "MUTAG", "wl"), line(table, "MUTAG", "gcn-sum")
+    assert far["corrected"] < close["corrected"] / 10
+    assert (far["Holm"], close["Holm"]) == (2 * far["corrected"], close["corrected"])
+
+
+def test_the_fair_protocol_has_no_manual_model_to_miss() -> None:
+    chosen = system_named("pinet").settings
+    rows = [made._replace(settings=chosen) for made in folds([0.5], protocol="fair")]
+    models = [found.labels[1] for found in by_name(rows)["published"].lines]
+    assert models == [model for model in comparison.MODELS if model != "pinet-manual"]
 
 
 def test_without_common_folds_nothing_is_tested() -> None:
@@ -143,36 +168,11 @@ def test_other_settings_are_other_models() -> None:
     assert {name: value.mean for name, value in means.items() if isinstance(value, Estimate)} == {
         "pinet": 0.5, "pinet (quick)": 0.25, "pinet epochs=5": 0.75, "pinet, was lr=0.1": 1.0,
     }  # fmt: skip
+    others = folds([0.5], "gcn-sum", dataset="NCI1")
+    lines = [found.labels for found in by_name(rows + others)["published"].lines if found.labels[0] == "NCI1"]
+    assert lines == [("NCI1", model) for model in comparison.MODELS], "other models have lines where they have rows"
     published = [found.labels[0] for found in accuracy.lines if found.labels[1] == "published"]
     assert published == list(comparison.MODELS), "the published numbers stand beside no other model"
-
-
-def test_names_are_those_of_the_plan() -> None:
-    for model in MODELS:
-        (other,) = folds([0.5], model, experiment="message-passing")
-        assert name_row(other) == Name(model)
-    assert name_row(folds([0.5], "pinet-p1q0")[0]).model == "pinet-manual"
-    assert name_row(folds([0.5], "pinet-p1q0", quick=True)[0]).model == "pinet-manual (quick)"
-    assert name_row(folds([0.5], "pinet-p1q0", dataset="NCI1")[0]).model == "pinet-p1q0"
-    assert name_row(folds([0.5], "pinet-p1q1", dataset="NCI1")[0]).model == "pinet-manual"
-    assert name_row(folds([0.5], "pinet-p0q0", dataset="PTC_FR")[0]).model == "pinet-manual"
-
-
-def test_protocols_have_settings_of_their_own() -> None:
-    cell = PLAIN._replace(system="pinet")
-    settings = system_named("pinet").settings
-    released = row(cell._replace(protocol="released"), settings={**settings, "steps_per_epoch": 1})
-    assert name_row(released).model == "pinet"
-    assert name_row(released._replace(settings=settings)).model == "pinet, was steps_per_epoch=null"
-    chosen = system_named("pinet").grid()[-1].settings
-    assert name_row(row(cell._replace(protocol="fair"), settings=chosen)).model == "pinet"
-
-
-def test_a_system_or_setting_that_is_not_known_here_is_named_as_it_is() -> None:
-    odd = PLAIN._replace(system="deep|er", variant='{"a_b":[1,"%"]}')
-    assert name_row(row(odd)).model == 'deep|er a_b=[1,"%"]'
-    assert name_row(row(odd._replace(system="pinet"))).model == 'pinet a_b=[1,"%"]'
-    assert "tests" in by_name([*folds([0.5]), row(odd)])
 
 
 def test_keys_are_kept_apart() -> None:

@@ -84,8 +84,8 @@ def shown(value: Value, column: Column) -> str:
     '0.851 ± 0.066* (9 of 10)'
     >>> shown(Count(9, 10), Column("cells")), shown(True, Column("within")), shown(None, Column("Welch"))
     ('9 of 10', 'yes', '-')
-    >>> shown(1e-9, Column("Welch")), shown(0.25, Column("difference", digits=2, signed=True))
-    ('<0.001', '+0.25')
+    >>> shown(1e-9, Column("Welch")), shown(0.0, Column("Welch")), shown(0.25, Column("difference", signed=True))
+    ('<0.001', '0.000', '+0.250')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -71,9 +71,8 @@ def make_grid(key: Key, results: Sequence[Result]) -> Grid:
     for model in found:
         parts = [(model, part) for part in PTC]
         places = set.intersection(*(set(accuracy.get(part, ())) for part in parts))
-        for values, scale in ((accuracy, 4), (seconds, 1)):
-            if places:
-                values[model, "PTC"] = {at: sum(values[part][at] for part in parts) / scale for at in sorted(places)}
+        if places:
+            accuracy[model, "PTC"] = {at: sum(accuracy[part][at] for part in parts) / 4 for at in sorted(places)}
     repeats["PTC"] = max(repeats.get(part, 1) for part in PTC)
     own = own_models(key)
     if found.isdisjoint(own):
