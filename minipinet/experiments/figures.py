@@ -1,30 +1,113 @@
-"""The figures of the experiments, from the rows of a store."""
+"""The figures of the experiments, from the rows of a store: those of the paper, and one that it lacks."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
-from minipinet.errors import UsageError
+from minipinet._files import make_folder, write_whole
+from minipinet.experiments import isomorphism, message_passing
+from minipinet.experiments.drawing import draw_bars, draw_curves, draw_dots, draw_paths, render
+from minipinet.experiments.figure_data import all_paths, curves_caption, curves_of, fold_caption, fold_groups
+from minipinet.experiments.grid import make_grid
+from minipinet.experiments.isomorphism_tables import size_table, steps_table
+from minipinet.experiments.naming import name_row
 from minipinet.experiments.records import Row
+from minipinet.experiments.table import Key, Result, in_order
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The name of a figure's files, and what draws it.
+Drawing: TypeAlias = tuple[str, Callable[["Figure"], None]]
+Groups: TypeAlias = Mapping[Key, Sequence[Result]]
 
 
 def draw_figures(rows: Iterable[Row], folder: Path) -> list[Path]:
-    """Write every figure that the rows have data for, as PNG and SVG, and return the paths (none are drawn yet).
+    """Draw every figure that the rows have data for, each as PNG and as SVG.
+
+    ``isomorphism-sizes`` and ``isomorphism-steps``: accuracy by training graphs and by training steps, a panel for each
+    kind of node features. ``message-passing-PROTOCOL``: a bar for each matrix. ``comparison-PROTOCOL``: ours beside the
+    published. ``paths-PROTOCOL-DATASET``: p and q during training, a panel for each layer. What is never mixed in one
+    table (features, shuffled nodes, other settings) has a figure of its own, whose name says so.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+    folder : Path
+        Made if there is something to write. Files of these names are replaced, each whole; the same rows give the same
+        bytes (with the same matplotlib).
+
+    Returns
+    -------
+    list of Path
+        Of the files.
 
     Raises
     ------
     UsageError
-        Without matplotlib.
+        Without matplotlib, if there is something to draw.
+    MinipinetError
+        When a file cannot be written.
+
+    Examples
+    --------
+    >>> draw_figures([], Path("nowhere"))
+    []
     """
-    _matplotlib()
-    return []
+    groups: dict[Key, list[Result]] = {}
+    for row in rows:
+        key = Key(row.cell.experiment, row.cell.protocol, row.cell.features, row.cell.shuffled)
+        groups.setdefault(key, []).append(Result(name_row(row), row))
+    of_trials = {key: groups[key] for key in sorted(groups) if key.experiment == isomorphism.NAME}
+    of_folds = {key: groups[key] for key in sorted(groups) if key.experiment != isomorphism.NAME}
+    written: list[Path] = []
+    for name, draw in (*_curves(of_trials), *_folds(of_folds), *_paths(of_folds)):
+        for form, content in render(draw).items():
+            make_folder(folder)
+            written.append(folder / f"{name}.{form}")
+            write_whole(written[-1], content)
+    return written
 
 
-def _matplotlib() -> ModuleType:
-    try:
-        return importlib.import_module("matplotlib")
-    except ImportError as error:
-        raise UsageError(f"figures need matplotlib: pip install 'minipinet[figures]' ({error})") from error
+def _curves(groups: Groups) -> Iterator[Drawing]:
+    for key in dict.fromkeys(key._replace(features="labels") for key in groups):
+        kinds = [other.features for other in groups if other._replace(features="labels") == key]
+        keys = [key._replace(features=kind) for kind in in_order(kinds, isomorphism.FEATURES)]
+        for what, table_of in (("sizes", size_table), ("steps", steps_table)):
+            panels = [curves_of(table_of(one, groups[one])) for one in keys]
+            panels = [panel for panel in panels if any(panel.ours.values())]
+            if panels:
+                name = _name(key._replace(protocol=""), what)
+                yield name, partial(draw_curves, panels=panels, by=what, caption=curves_caption(key, panels))
+
+
+def _folds(groups: Groups) -> Iterator[Drawing]:
+    for key, results in groups.items():
+        grid = make_grid(key, results)
+        bars = key.experiment == message_passing.NAME
+        shown = fold_groups(grid, parts=bars)
+        caption = fold_caption(grid, shown)
+        yield _name(key), partial(draw_bars if bars else draw_dots, groups=shown, models=grid.models, caption=caption)
+
+
+def _paths(groups: Groups) -> Iterator[Drawing]:
+    for paths in all_paths(groups.items()):
+        others = [] if paths.model == "pinet" else [paths.model]
+        yield _name(paths.key, paths.dataset, *others), partial(draw_paths, paths=paths)
+
+
+def _name(key: Key, *more: str) -> str:
+    """Return the name of a figure's files: of letters that every file system has.
+
+    Examples
+    --------
+    >>> _name(Key("paths", "paper", "degrees", 1), "MUTAG", 'pinet epochs=5, init="glorot"')
+    'paths-paper-MUTAG-pinet-epochs-5-init-glorot-degrees-shuffled'
+    """
+    features = "" if key.features == "labels" else key.features
+    words = [key.experiment, key.protocol, *more, features, "shuffled" * key.shuffled]
+    return "-".join(re.sub(r"[^\w.]+", "-", word, flags=re.ASCII).strip("-") for word in words if word)
