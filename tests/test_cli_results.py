@@ -216,7 +216,7 @@ def test_figures_are_drawn_of_the_rows_asked_for(
     fill(MADE)
     calls: list[Any] = []
     draw(monkeypatch, calls)
-    assert call(capsys, "results", "results.sqlite", "--figures", ".").err == "2 figures in .\n"
+    assert call(capsys, "results", "results.sqlite", "--figures", ".").err == "2 files in .\n"
     words = ["results", "results.sqlite", "--experiment", "isomorphism", "--figures", "new/figures", "--json"]
     outcome = call(capsys, *words)
     assert (outcome.status, outcome.err) == (0, "")

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
         return
     said = [f"{counted(added, 'row')} added from {args.import_}"] if added is not None else []
     said += [f"{counted(exported, 'row')} written to {args.export}"] if exported is not None else []
-    said += [f"{counted(len(figures), 'figure')} in {args.figures}"] if figures is not None else []
+    said += [f"{counted(len(figures), 'file')} in {args.figures}"] if figures is not None else []
     for line in said:
         print(line, file=sys.stderr)
     if args.output is None and (tables or args.format == "csv"):
