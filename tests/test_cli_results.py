@@ -94,8 +94,27 @@ def test_an_edited_export_is_refused_and_nothing_is_added(capsys: pytest.Capture
     assert re.fullmatch(
         r"minipinet: error: x.csv, line \d: was changed: its checksum is not that of its fields\n", outcome.err
     )
+    assert not list(Path().glob("new.sqlite*"))  # it would have been made for these rows
+    with open_store("new.sqlite"):
+        pass
+    assert call(capsys, "results", "new.sqlite", "--import", "x.csv").status == 1
     with open_store("new.sqlite", read_only=True) as store:
         assert list(rows(store)) == []
+
+
+def test_several_files_of_rows_make_one_store(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    call(capsys, "results", "results.sqlite", "--experiment", "comparison", "--export", "a.csv.xz")
+    call(capsys, "results", "results.sqlite", "--export", "b.csv")
+    made = call(capsys, "results", "new.sqlite", "--import", "a.csv.xz", "b.csv")
+    assert made.err == f"{len(MADE)} rows added from a.csv.xz, b.csv\n"
+    with open_store("new.sqlite", read_only=True) as store, open_store("results.sqlite", read_only=True) as first:
+        assert list(rows(store)) == list(rows(first))
+    Path("c.csv").write_text("not rows")
+    outcome = call(capsys, "results", "other.sqlite", "--import", "a.csv.xz", "c.csv")
+    assert outcome.status == 1
+    with open_store("other.sqlite", read_only=True) as store:  # what came whole before the wrong one stays
+        assert list(rows(store)) == MADE[:4]
 
 
 @pytest.mark.parametrize("words", [[], ["--experiment", "message-passing"], ["--format", "latex"]])

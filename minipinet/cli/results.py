@@ -25,7 +25,7 @@ examples:
   minipinet results results.sqlite
   minipinet results results.sqlite --experiment comparison --format latex --output tables.tex
   minipinet results results.sqlite --export rows.csv.xz
-  minipinet results elsewhere.sqlite --import rows.csv.xz"""
+  minipinet results elsewhere.sqlite --import rows/*.csv.xz"""
 
 
 def add_parser(commands: Any) -> None:
@@ -44,7 +44,11 @@ def add_parser(commands: Any) -> None:
     whole = parser.add_argument_group("the store as CSV (packed, where the name ends with .gz or .xz)")
     whole.add_argument("--export", metavar="FILE", help="write all rows there, or those of the experiment")
     whole.add_argument(
-        "--import", metavar="FILE", dest="import_", help="first add the rows of such a file; makes the store if need be"
+        "--import",
+        metavar="FILE",
+        dest="import_",
+        nargs="+",
+        help="first add the rows of such files; makes the store if need be",
     )
     common.add_json_option(parser)
     parser.set_defaults(run=run)
@@ -81,7 +85,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
             }
         )
         return
-    said = [f"{counted(added, 'row')} added from {args.import_}"] if added is not None else []
+    said = [f"{counted(added, 'row')} added from {', '.join(args.import_)}"] if added is not None else []
     said += [f"{counted(exported, 'row')} written to {args.export}"] if exported is not None else []
     said += [f"{counted(len(figures), 'file')} in {args.figures}"] if figures is not None else []
     for line in said:
@@ -102,21 +106,33 @@ def _check_files(args: argparse.Namespace) -> None:
     """Refuse to read and write one file under two names, and above all to write over the store."""
     store = Path(args.store).resolve()
     taken = {store.with_name(store.name + end): "the store" for end in ("", "-wal", "-shm")}
-    for option, given in (("import", args.import_), ("export", args.export), ("output", args.output)):
+    named = [("import", path) for path in args.import_ or ()] + [("export", args.export), ("output", args.output)]
+    for option, given in named:
         if given is not None:
             if (file := Path(given).resolve()) in taken:
                 raise UsageError(f"--{option}: expected another file than {taken[file]}, got {given}")
             taken[file] = f"that of --{option}"
 
 
-def _import(store_path: str, path: str) -> int:
+def _import(store_path: str, paths: Sequence[str]) -> int:
+    """Add the rows of files, each whole or not at all; a store that was made for rows that never came goes again."""
     from minipinet.experiments.exchange import import_csv
-    from minipinet.experiments.store import open_store
+    from minipinet.experiments.store import cells_in, open_store
 
-    if not Path(path).is_file():
-        raise UsageError(f"--import: there is no file {path}")
-    with open_store(store_path) as store:
-        return import_csv(store, path)
+    for path in paths:
+        if not Path(path).is_file():
+            raise UsageError(f"--import: there is no file {path}")
+    existed, empty = Path(store_path).exists(), True
+    try:
+        with open_store(store_path) as store:
+            try:
+                return sum(import_csv(store, path) for path in paths)
+            finally:
+                empty = not cells_in(store)
+    except MinipinetError:
+        if not existed and empty:
+            Path(store_path).unlink(missing_ok=True)
+        raise
 
 
 def _read(args: argparse.Namespace) -> tuple[list[Row], int | None]:
