@@ -223,7 +223,7 @@ def test_a_point_nearby_may_lie_near_a_kink_of_its_own() -> None:
     for at in range(2):
         derivative, _ = entry_derivative(point, 0, at, "central")
         assert derivative is not None
-        assert _is_right(point, derivative, {0: np.eye(2)[at]}, 1.0, 1e-6)
+        assert _is_right(point, derivative, {0: np.eye(2)[at]}, 1e-6)
 
 
 def test_the_search_for_kinks_ends_when_enough_is_wrong() -> None:
@@ -234,7 +234,7 @@ def test_the_search_for_kinks_ends_when_enough_is_wrong() -> None:
         return sine_forward(x)
 
     assert not check(forward, scaled(sine_backward, 2.0), x=np.ones(300)).ok
-    assert len(calls) < 2 * 300 + 10 * 6 + 40
+    assert len(calls) < 2 * 300 + 10 * 14 + 40
 
 
 def test_steps_in_the_function_are_no_excuse() -> None:
@@ -252,7 +252,7 @@ def test_taylor_without_masks_notes_kinks_inside_its_long_steps_and_with_masks_f
     assert report.rate < 2.9
     [note] = report.notes
     assert note.startswith("the Taylor remainder ")
-    assert note.endswith("but differences agree everywhere: a kink inside the steps")
+    assert note.endswith("but differences agree wherever they can be taken: a kink inside the steps")
 
     def masked_forward(x: Array) -> tuple[Array, Any]:
         return np.maximum(x, 0) + x**3, (x, x > -2)  # a mask, though not that of the kink
@@ -277,7 +277,7 @@ def test_a_mask_written_into_one_buffer_is_a_mask_all_the_same() -> None:
 
 def test_a_shorter_step_that_shows_rounding_only_settles_nothing() -> None:
     def forward(x: Array) -> tuple[Array, Array]:
-        return 1e8 + 0.05 * np.abs(x), x  # within the shortest step the sum does not move
+        return 1e5 + 0.05 * np.abs(x), x  # within the shortest step the sum does not move
 
     assert not check(forward, lambda dout, x: 0.0 * dout, x=np.array([3e-6])).ok
 

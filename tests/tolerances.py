@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from minipinet._tree import named_leaves
-from minipinet.verify.measure import FLOOR
 
 # Central differences in float64 with a step of 1e-5: truncation and rounding come to 1e-10 of the function's size,
 # which is up to 1e-8 of a derivative that is small beside the others. A wrong factor of 1.0001 is a hundred times 1e-6.
@@ -40,6 +39,10 @@ CLOSED_FORM = 1e-14
 ADAM_FLOAT64 = 1e-14
 ADAM_FLOAT32 = 1e-5
 
+# Smallest scale of an array in `tree_error`, as a share of the largest array of the tree.
+FLOOR_FLOAT64 = 1e-3
+FLOOR_FLOAT32 = 1e-1
+
 
 def relative_error(actual: Any, expected: Any) -> float:
     """Return the largest difference over the largest expected magnitude; 0 if equal, inf if not finite."""
@@ -51,11 +54,12 @@ def relative_error(actual: Any, expected: Any) -> float:
 def tree_error(actual: Any, expected: Any, *, floor: float | None = None) -> float:
     """Return the largest relative error over the arrays of two trees.
 
-    An array's scale is its own largest magnitude, but at least `floor` (by default `FLOOR`) times the largest of all: a
-    gradient that is zero by symmetry (the bias before the softmax) is rounding on both sides, and rounding has no
-    relative error. The gradients of one backward pass are made of the same cotangents, so that rounding goes with the
-    largest of them: where the same sums are taken in another order at random inputs, ``floor=1`` leaves 1e-14. (1e-3
-    leaves more than 1e-12 in one example of some hundreds, where the terms of a small gradient cancel.)
+    An array's scale is its own largest magnitude, but at least `floor` (by default `FLOOR_FLOAT64` or `FLOOR_FLOAT32`)
+    times the largest of all: a gradient that is zero by symmetry (the bias before the softmax) is rounding on both
+    sides, and rounding has no relative error. The gradients of one backward pass are made of the same cotangents, so
+    that rounding goes with the largest of them: where the same sums are taken in another order at random inputs,
+    ``floor=1`` leaves 1e-14. (1e-3 leaves more than 1e-12 in one example of some hundreds, where the terms of a small
+    gradient cancel.)
     """
     pairs = list(zip(named_leaves(actual), named_leaves(expected), strict=True))
     arrays = [(np.asarray(a), np.asarray(e)) for (_, a), (_, e) in pairs if e is not None]
@@ -63,7 +67,7 @@ def tree_error(actual: Any, expected: Any, *, floor: float | None = None) -> flo
     assert all(a.shape == e.shape for a, e in arrays)
     scales = [float(np.max(np.abs(e), initial=0.0)) for _, e in arrays]
     single = any(a.dtype == np.float32 for a, _ in arrays)
-    least = max(scales, default=0.0) * (FLOOR["float32" if single else "central"] if floor is None else floor)
+    least = max(scales, default=0.0) * ((FLOOR_FLOAT32 if single else FLOOR_FLOAT64) if floor is None else floor)
     return max((_over(a, e, max(s, least)) for (a, e), s in zip(arrays, scales, strict=True)), default=0.0)
 
 

@@ -112,7 +112,8 @@ def check_pair(
     name = name or name_of(forward)
     with put_back(list(input_leaves(inputs))) as changed:
         point = probe(name, forward, backward, inputs, rng, allow_shared=allow_shared, fixed=cotangent)
-        report = compare(point, settings, rng)
+        with np.errstate(all="ignore"):  # a step may leave the forward's domain; what comes of that is looked at
+            report = compare(point, settings, rng)
     wrote = [f"{path}: the pair wrote into the caller's own array, which was put back as it was" for path in changed]
     return replace(report, notes=(*report.notes, *wrote))
 
@@ -121,7 +122,7 @@ def compare(point: Point, settings: Settings, rng: np.random.Generator) -> Repor
     """Run one method at a point that was probed."""
     found = RUN[settings.method](point, settings, rng)
     # What failed or was excused may be noise: a dropout that seldom strikes looks like a wrong gradient or a kink.
-    strange = found.problems or found.skipped or found.notes
+    strange = found.problems or found.skipped or (settings.method == "taylor" and found.notes)
     require_same_at_x(point, calls=AGAIN if strange else 1)
     return Report(
         point.name,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.verify.derivatives import REDRAWS, STEP, Derivative, along, draw_direction, output_change, paired, reach
+from minipinet.verify.derivatives import REDRAWS, STEP, Derivative, along, central, draw_direction, least, reach
 from minipinet.verify.probe import Point, draw_like
 
 #: The cotangents are as large as this, so that clipping and thresholds show; powers of two multiply exactly.
@@ -32,18 +32,18 @@ def linear_derivatives(point: Point, rng: np.random.Generator) -> list[Derivativ
         )
         for k, (g, g1, g2) in enumerate(zip(whole, first, second, strict=True)):
             if np.size(g):
-                found.append(_most_apart(k, g / scale, a / scale * g1, b / scale * g2))
+                found.append(_most_apart(k, g / scale, a / scale * g1, b / scale * g2, least(point, k)))
     return found
 
 
-def _most_apart(k: int, whole: Array, first: Array, second: Array) -> Derivative:
+def _most_apart(k: int, whole: Array, first: Array, second: Array, rounding: float) -> Derivative:
     with np.errstate(invalid="ignore"):
         parts = np.asarray(first + second)
         apart = np.abs(whole - parts)
         size = float(np.max(np.abs(first) + np.abs(second)))
     i = int(np.argmax(apart))  # a NaN, if there is one
     at = tuple(int(j) for j in np.unravel_index(i, parts.shape))
-    return Derivative(k, at, float(np.asarray(whole).flat[i]), float(parts.flat[i]), size)
+    return Derivative(k, at, float(np.asarray(whole).flat[i]), float(parts.flat[i]), size, rounding=rounding)
 
 
 def zero_cotangent(point: Point) -> list[str]:
@@ -75,7 +75,9 @@ def adjoint_derivatives(
     x = views[0].x[k]
     for dropped in range(REDRAWS["adjoint"] + 1):
         v, h = draw_direction(x, rng, share), STEP["central"] * reach(x) * 10.0**-dropped
-        change = output_change(views[0], {k: v}, h)
+        change = central(views[0], {k: v}, h)
         if change is not None:
-            return [along(view, k, v, paired(view.dout, change) / (2 * h)) for view in views], dropped
+            return [
+                along(view, k, v, change.slope(view.dout), change.rounding(view.dout), h) for view in views
+            ], dropped
     return [], REDRAWS["adjoint"] + 1

@@ -14,7 +14,7 @@ from minipinet.verify.arguments import Settings
 from minipinet.verify.cotangent import adjoint_derivatives, linear_derivatives, with_cotangents, zero_cotangent
 from minipinet.verify.derivatives import Derivative, direction_derivative, entry_derivative, worst_entry
 from minipinet.verify.kinks import KinkSearch
-from minipinet.verify.measure import TOLERANCE, describe_wrong, measure, scales
+from minipinet.verify.measure import TOLERANCE, describe_wrong, hidden, measure, scales
 from minipinet.verify.probe import Point
 from minipinet.verify.report import Entry
 from minipinet.verify.taylor import ROUNDING, taylor_remainder
@@ -78,7 +78,7 @@ def adjoint(point: Point, settings: Settings, rng: np.random.Generator) -> Findi
 
 def linear(point: Point, settings: Settings, rng: np.random.Generator) -> Findings:
     """Linearity in the cotangent, and zero for zero."""
-    entries = measure(point.names, linear_derivatives(point, rng), "linear")
+    entries = measure(point.names, linear_derivatives(point, rng), "linear", settings.tolerance)
     return Findings(entries, describe_wrong(entries, "linear", settings.tolerance) + zero_cotangent(point))
 
 
@@ -100,11 +100,12 @@ def taylor(point: Point, settings: Settings, rng: np.random.Generator) -> Findin
         return Findings(entries, [], skipped, rate)
     # The remainder tells that something is wrong; differences, array by array, tell what.
     central = differences(point, settings._replace(method="central", tolerance=TOLERANCE["central"]), rng)
-    if problems and not point.at_x.masks and not central.problems:
-        note = (
-            f"{problems[0].removeprefix(f'{point.name}: ')}, but differences agree everywhere: a kink inside the steps"
-        )
-        return Findings(entries, kinks, skipped + central.skipped, rate, [note])
+    agree = not any(e.error > TOLERANCE["central"] for e in central.entries)
+    if problems and not point.at_x.masks and agree:
+        # Kinks, which differences told from a wrong gradient; there may be too many of them.
+        what = problems[0].removeprefix(f"{point.name}: ")
+        note = f"{what}, but differences agree wherever they can be taken: a kink inside the steps"
+        return Findings(entries, kinks + central.problems, skipped + central.skipped, rate, [note])
     return Findings([*central.entries, *entries], problems + kinks + central.problems, skipped, rate)
 
 
@@ -115,20 +116,23 @@ def _compare(point: Point, trials: Sequence[Trial], settings: Settings, rng: np.
     """Compare, set aside what lies at a kink, and name the worst entry of a large array that is wrong."""
     method, tolerance = settings.method, settings.tolerance
     found: list[tuple[Point, Derivative]] = []
-    skipped, share = 0, 1.0
-    search = KinkSearch(tolerance, rng)
+    skipped, share, rounds = 0, 1.0, 0
+    search = KinkSearch(rng)
     pending = trials
     while pending:
         drawn = [trial.draw(share) for trial in pending]
         skipped += sum(dropped for _, dropped in drawn)
         if method != "complex":
             allowed = iter(
-                scales([d for _, d in found + [f for fresh, _ in drawn for f in fresh]], method)[len(found) :]
+                scales([d for _, d in found + [f for fresh, _ in drawn for f in fresh]], method, tolerance)[
+                    len(found) :
+                ]
             )
-            drawn = [(search.kept([(p, d, next(allowed)) for p, d in fresh]), 0) for fresh, _ in drawn]
+            drawn = [(search.kept([(p, d, tolerance * next(allowed)) for p, d in fresh]), 0) for fresh, _ in drawn]
         found += [f for fresh, _ in drawn for f in fresh]
-        # A direction at a kink is drawn again in half as many entries: most of them may lie at none.
-        share /= 2
+        # A direction at a kink is drawn again, the second time in half as many entries: most of them may lie at none.
+        rounds += 1
+        share = 0.5 ** (rounds // 2)
         again = zip(pending, drawn, strict=True)
         pending = [t for t, (fresh, _) in again if t.along and not fresh and share * np.size(point.x[t.leaf]) >= 0.5]
     derivatives = [d for _, d in found]
@@ -141,7 +145,7 @@ def _compare(point: Point, trials: Sequence[Trial], settings: Settings, rng: np.
         for k, name in enumerate(point.names)
         for problem in _too_many_kinks(name, planned[k], compared[k], settings.max_skipped)
     ]
-    entries = measure(point.names, derivatives, method)
+    entries = measure(point.names, derivatives, method, tolerance)
     wrong = {e.name for e in entries if e.error > tolerance and e.at is None}
     for k, name in enumerate(point.names):
         if name in wrong:
@@ -149,8 +153,10 @@ def _compare(point: Point, trials: Sequence[Trial], settings: Settings, rng: np.
             at, _ = max(((p, d) for p, d in found if d.leaf == k), key=lambda f: _apart(f[1]))
             single = worst_entry(at, k, "complex" if method == "complex" else "central", rng)
             derivatives += [] if single is None else [single]
-    entries = measure(point.names, derivatives, method)
-    return Findings(entries, describe_wrong(entries, method, tolerance) + kinks, skipped + search.skipped)
+    entries = measure(point.names, derivatives, method, tolerance)
+    wrong_ones = describe_wrong(entries, method, tolerance)
+    notes = [] if wrong_ones else hidden(point.names, derivatives, method, tolerance)
+    return Findings(entries, wrong_ones + kinks, skipped + search.skipped, notes=notes)
 
 
 def _apart(d: Derivative) -> float:

@@ -32,6 +32,7 @@ class Entry(NamedTuple):
     numeric: float  #: what the forward shows
     error: float  #: relative to the scale of the array
     direction: str = ""  #: the first numbers of the random direction
+    step: float = 0.0  #: of the difference
 
     @property
     def where(self) -> str:

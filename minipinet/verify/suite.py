@@ -116,7 +116,7 @@ def _compare_precisions(single: Pair, double: Pair, seed: int) -> Report:
             a, n = float(np.asarray(g)[at]), float(np.asarray(e)[at])
             found.append(Derivative(k, at, a, n, max(abs(a), abs(n))))
     tolerance = TOLERANCE["float32"]
-    entries = measure(names, found, "float32")
+    entries = measure(names, found, "float32", tolerance)
     problems += describe_wrong(entries, "float32", tolerance)
     return Report(single.name, "float32", tolerance, tuple(entries), math.nan, 0, tuple(problems), ())
 
