@@ -152,7 +152,7 @@ def draw_bars(figure: Figure, *, groups: Sequence[Group], models: Sequence[str],
 def draw_dots(figure: Figure, *, groups: Sequence[Group], models: Sequence[str], caption: str) -> None:
     """Draw our accuracies beside the published ones, a panel for each data set."""
     names = [_label(model) for model in models]
-    place = max(0.17, *(0.1 * len(name.splitlines()) for name in names))
+    place = 0.07 + 0.1 * max(len(name.splitlines()) for name in names)
     axes = _panels(figure, len(groups), columns=2, height=0.35 + place * len(models), sharex=True, sharey=True)
     for ax, group in zip(axes, groups, strict=True):
         for k, model in enumerate(models):
@@ -209,9 +209,9 @@ def draw_paths(figure: Figure, *, paths: Paths) -> None:
 def _panels(
     figure: Figure, n: int, *, columns: int, height: float, sharex: bool = False, sharey: bool = False
 ) -> list[Axes]:
-    """Return n axes of a height in inches, in rows of so many."""
+    """Return n axes of a height in inches, titles and all, in rows of so many."""
     rows, columns = -(-n // columns), min(n, columns)
-    figure.set_size_inches(WIDTH, rows * height + 0.9)
+    figure.set_size_inches(WIDTH, rows * height)
     axes: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey).flat)
     for ax in axes[n:]:
         ax.remove()
@@ -221,10 +221,13 @@ def _panels(
 def _finish(figure: Figure, axes: Sequence[Axes], *captions: str) -> None:
     """Put what the marks mean above the panels, and the captions below them."""
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    longest = max(len(line) for label in handles for line in label.splitlines())
-    columns = 3 if longest < 24 else 2
+    lengths = [len(line) for label in handles for line in label.splitlines()]
+    columns = 3 if max(lengths) < 24 else 2
     figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=columns)
     lines = [line for caption in captions for line in textwrap.wrap(caption, 84)]
+    # Room for the legend, the captions and the labels of the axes.
+    above = -(-len(lengths) // columns) + max(label.count("\n") for label in handles)
+    figure.set_figheight(figure.get_figheight() + 0.13 * above + 0.11 * len(lines) + 0.35)
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", size=6, color=_GREY)
 
 

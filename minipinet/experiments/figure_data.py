@@ -166,4 +166,4 @@ def path_of(history: dict[str, Any]) -> Array:
 def _histories(row: Row) -> list[dict[str, Any]]:
     """Return the history of each training of a row that has p and q: three in protocol fair, else one."""
     trainings = row.details.get("trainings", [row.details])
-    return [training["history"] for training in trainings if "p" in training.get("history", {})]
+    return [training["history"] for training in trainings if {"p", "q"} <= training.get("history", {}).keys()]
