@@ -13,8 +13,8 @@ from minipinet.verify.probe import Point
 
 #: A remainder that is all rounding must be this small relative to the derivative.
 ROUNDING = 1e-8
-#: A remainder is of use for a rate if it is this many times its rounding.
-USED = 100
+#: A remainder is of use for a rate if it is this many times its rounding, which is estimated generously.
+USED = 10
 
 #: This many times all entries are moved; where that crosses kinks each time, then half of them, and so on.
 WHOLE = 8
@@ -32,7 +32,7 @@ class Remainder(NamedTuple):
 def taylor_remainder(point: Point, rng: np.random.Generator) -> tuple[Remainder | None, int]:
     """Fit the rate along one random direction; also return how many directions were dropped at kinks.
 
-    The steps halve from 1/32 of each array's magnitude. Remainders below a hundred times their rounding are of no use
+    The steps halve from 1/32 of each array's magnitude. Remainders below ten times their rounding are of no use
     for a rate; of the others the four smallest, the nearest to the limit, are fitted. Where fewer than three
     remain (J linear or quadratic along v) the remainder itself is the verdict.
     """
