@@ -1,4 +1,4 @@
-"""The command ``minipinet``: train, evaluate, predict, data, verify, experiment and results, one file each.
+"""The command ``minipinet``: one file for each of its commands.
 
 Results go to standard output; the progress bar, notes and errors go to standard error. Exit status: 0 for success,
 2 for bad use, 1 for a failure, 130 after Ctrl-C. The files of this folder import NumPy and the rest of the package
@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TextIO
 
 import minipinet
 from minipinet._words import nearest
-from minipinet.cli import data, evaluate, experiment, predict, results, train, verify
+from minipinet.cli import data, evaluate, experiment, export, predict, results, train, verify
 from minipinet.errors import MinipinetError, Notice, UsageError
 
 DESCRIPTION = """\
@@ -68,7 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="minipinet", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for module in (train, evaluate, predict, data, verify, experiment, results):
+    for module in (train, evaluate, predict, export, data, verify, experiment, results):
         module.add_parser(commands)
     return parser
 

@@ -1,0 +1,75 @@
+"""``minipinet export``: a saved model for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minipinet.interop.state_dict import read_state_dict
+from minipinet.predictor import PiNet
+from tests.cli_calls import call
+from tests.small_data import same_bits
+from tests.small_doors import hide, mutag_model
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return the folder of a saved model."""
+    (tmp_path / "run").mkdir()
+    mutag_model().save(tmp_path / "run" / "model.safetensors")
+    return tmp_path / "run"
+
+
+def test_weights_for_pytorch(capsys: Capture, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "weights.safetensors"
+    outcome = call(capsys, "export", model, "--format", "state-dict", "--output", file)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == f"{file}: {mutag_model()!r} as state-dict\n"
+    assert same_bits(read_state_dict(file, PiNet.load(model / "model.safetensors")).params, mutag_model().params)
+
+
+def test_a_model_for_onnx_runtimes(capsys: Capture, model: Path, tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is in minipinet[onnx]")
+    file = tmp_path / "model.onnx"
+    assert call(capsys, "export", model / "model.safetensors", "--format=onnx", f"--output={file}").status == 0
+    onnx.checker.check_model(str(file), full_check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--output", "x"], "error: the following arguments are required: --format"),
+        (["--format", "onnx"], "error: the following arguments are required: --output"),
+        (
+            ["--format", "onx", "--output", "x"],
+            "error: --format: expected state-dict or onnx, got 'onx'; did you mean onn",
+        ),
+    ],
+)
+def test_bad_use(capsys: Capture, model: Path, words: list[str], message: str) -> None:
+    outcome = call(capsys, "export", model, *words)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"minipinet: {message}")
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_no_model(capsys: Capture, tmp_path: Path) -> None:
+    outcome = call(capsys, "export", tmp_path / "none", "--format", "onnx", "--output", tmp_path / "x")
+    assert (outcome.status, outcome.err) == (2, f"minipinet: error: MODEL: there is no file {tmp_path / 'none'}\n")
+
+
+def test_no_place_for_the_file(capsys: Capture, model: Path, tmp_path: Path) -> None:
+    outcome = call(capsys, "export", model, "--format", "state-dict", "--output", tmp_path / "no" / "x")
+    assert outcome.status == 1
+    assert "cannot be written: No such file or directory" in outcome.err
+
+
+def test_without_onnx(capsys: Capture, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "onnx")
+    outcome = call(capsys, "export", model, "--format", "onnx", "--output", tmp_path / "x")
+    assert outcome.status == 2
+    assert "export_onnx needs onnx: pip install 'minipinet[onnx]'" in outcome.err
+    assert not (tmp_path / "x").exists()
