@@ -53,9 +53,8 @@ TEXTS = {
     "isomorphism-sizes": [
         "random labels", "constant features", "PiNet, learned", "WL kernel", "chance", "published", "accuracy (share)",
         "training graphs of each class",
-        "isomorphism, protocol paper: 7 rows; random, unfinished: 2 of 660 cells are there; "
-        "constant, unfinished: 5 of 660 "
-        "cells are there",
+        "isomorphism, protocol paper: 7 rows; random, unfinished: 2 of 660 cells are there; constant, unfinished: 5 of "
+        "660 cells are there",
     ],
     "isomorphism-steps": ["training steps, one training graph of each class", "500", "protocol paper: 3 rows;"],
     "comparison-paper": [
@@ -112,7 +111,7 @@ def test_the_same_rows_give_the_same_bytes_in_any_order_and_process(tmp_path: Pa
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     settings = tmp_path / "matplotlibrc"
-    settings.write_text("font.size: 20\nsvg.fonttype: path\nsavefig.dpi: 50\nlines.linewidth: 5\n")
+    settings.write_text("font.size: 20\nsvg.fonttype: path\nsavefig.dpi: 50\naxes.facecolor: black\n")
     environment = {**os.environ, "PYTHONHASHSEED": "1", "MATPLOTLIBRC": str(settings), "SOURCE_DATE_EPOCH": "0"}
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
