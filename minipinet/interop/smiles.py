@@ -1,0 +1,75 @@
+"""SMILES: molecules as networkx graphs, by RDKit (``pip install 'minipinet[smiles]'``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from minipinet.errors import DataError, UsageError
+from minipinet.interop.common import library
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+_INSTALL = "pip install 'minipinet[smiles]'"
+
+
+def from_smiles(smiles: Iterable[str], *, hydrogens: bool = False) -> list[nx.Graph]:
+    """Make networkx graphs of molecules; models and `dataset_from_networkx` take them from there.
+
+    Atoms are nodes, numbered from 0 in the order of the text, with their symbol as ``"label"`` (``"C"``, ``"Cl"``;
+    aromatic or not, charged or not, the symbol is the same) and their formal charge as ``"charge"``. Bonds are edges
+    with their order as ``"bond"``: 1, 2, 3, or 1.5 where it is aromatic. Whether that is a weight is left to who reads
+    the graphs: ``weight="bond"`` makes it one; without it every edge is 1, as in the benchmark sets of molecules.
+
+    Parameters
+    ----------
+    smiles : iterable of str
+        One molecule each; parts that hang together by no bond (salts) stay one graph.
+    hydrogens : bool
+        True: hydrogen atoms are nodes too, as MUTAG's relatives with hydrogens have them.
+
+    Returns
+    -------
+    list of networkx.Graph
+        What the text says, and nothing stereochemical; the text itself is ``G.graph["smiles"]``.
+
+    Raises
+    ------
+    UsageError
+        Without RDKit, or if `smiles` is no sequence of strings.
+    DataError
+        If a text is no molecule; names its place and what RDKit says.
+    """
+    Chem = library("rdkit.Chem", "from_smiles", _INSTALL)
+    if isinstance(smiles, str | bytes) or not isinstance(smiles, Iterable):
+        raise UsageError(f"smiles: expected a sequence of strings, got {type(smiles).__name__} {smiles!r:.80}")
+    if not isinstance(hydrogens, bool):
+        raise UsageError(f"hydrogens: expected True or False, got {hydrogens!r:.80}")
+    silence = library("rdkit.rdBase", "from_smiles", _INSTALL).BlockLogs
+    graphs = []
+    for k, text in enumerate(smiles):
+        if not isinstance(text, str):
+            raise UsageError(f"smiles: expected strings, got {type(text).__name__} as entry {k}")
+        with silence():
+            graphs.append(_graph(Chem, text, k, hydrogens))
+    return graphs
+
+
+def _graph(Chem: Any, text: str, k: int, hydrogens: bool) -> nx.Graph:
+    import networkx as nx
+
+    molecule = Chem.MolFromSmiles(text, sanitize=False)
+    if molecule is None:
+        raise DataError(f"smiles: entry {k}: expected SMILES, got {text!r:.80}")
+    if problems := Chem.DetectChemistryProblems(molecule):
+        raise DataError(f"smiles: entry {k}: {text!r:.80} is no molecule: {problems[0].Message()}")
+    Chem.SanitizeMol(molecule)
+    # Hydrogens that the text writes out as atoms, as in [H]O, are left to `hydrogens` like all others.
+    molecule = Chem.AddHs(molecule) if hydrogens else Chem.RemoveHs(molecule)
+    G = nx.Graph(smiles=text)
+    for atom in molecule.GetAtoms():
+        G.add_node(atom.GetIdx(), label=atom.GetSymbol(), charge=atom.GetFormalCharge())
+    for bond in molecule.GetBonds():
+        G.add_edge(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond=bond.GetBondTypeAsDouble())
+    return G
