@@ -33,7 +33,7 @@ from minipinet.baselines.subtree_kernel import colour_counts
 from minipinet.cli.tables import table
 from minipinet.datasets import Dataset, load_dataset
 from minipinet.experiments.protocols import splits
-from minipinet.experiments.statistics import compare
+from minipinet.results.statistics import compare
 
 LEVEL = 0.05
 #: Cases of a data set drawn for "equals" and "better", features of a half, and how far apart the classes lie in each.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minipinet.experiments import figures
-from minipinet.experiments.drawing import render
-from minipinet.experiments.figures import draw_figures
 from minipinet.experiments.plan import PTC
 from minipinet.experiments.records import Row
+from minipinet.results import figures
+from minipinet.results.drawing import render
+from minipinet.results.figures import draw_figures
 from tests.table_rows import folds, trials
 from tests.test_figure_data import FOUR, learned, matrices
 

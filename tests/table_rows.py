@@ -9,8 +9,8 @@ from typing import Any
 from minipinet.baselines.system import system_named
 from minipinet.experiments.plan import model_cell
 from minipinet.experiments.records import Cell, Row
-from minipinet.experiments.table import Table
-from minipinet.experiments.tables import make_tables
+from minipinet.results.table import Table
+from minipinet.results.tables import make_tables
 from tests.small_rows import row
 
 PLAIN = Cell("comparison", "paper", "", "MUTAG")

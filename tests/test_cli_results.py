@@ -17,7 +17,7 @@ import pytest
 from minipinet.cli.formats import FORMATS, to_markdown, to_text
 from minipinet.experiments.records import Row
 from minipinet.experiments.store import insert, open_store, rows
-from minipinet.experiments.tables import make_tables
+from minipinet.results.tables import make_tables
 from tests.cli_calls import call
 from tests.table_rows import folds, trials
 
@@ -219,7 +219,7 @@ def test_reading_leaves_a_store_that_is_being_written_as_it_is(capsys: pytest.Ca
 
 def draw(monkeypatch: pytest.MonkeyPatch, calls: list[Any]) -> None:
     """Draw empty figures in place of the true ones, which need matplotlib."""
-    module: Any = types.ModuleType("minipinet.experiments.figures")
+    module: Any = types.ModuleType("minipinet.results.figures")
 
     def draw_figures(found: Sequence[Row], folder: Path) -> list[Path]:
         calls.append((list(found), folder))

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from minipinet.errors import DataError
-from minipinet.experiments.figure_data import (
+from minipinet.experiments.plan import PTC
+from minipinet.experiments.records import Row
+from minipinet.results.figure_data import (
     Curves,
     Group,
     all_paths,
@@ -19,13 +21,11 @@ from minipinet.experiments.figure_data import (
     fold_groups,
     path_of,
 )  # fmt: skip
-from minipinet.experiments.grid import make_grid
-from minipinet.experiments.isomorphism_tables import size_table, steps_table
-from minipinet.experiments.naming import name_row
-from minipinet.experiments.plan import PTC
-from minipinet.experiments.published import Published
-from minipinet.experiments.records import Row
-from minipinet.experiments.table import Estimate, Key, Result
+from minipinet.results.grid import make_grid
+from minipinet.results.isomorphism_tables import size_table, steps_table
+from minipinet.results.naming import name_row
+from minipinet.results.published import Published
+from minipinet.results.table import Estimate, Key, Result
 from tests.table_rows import folds, trials
 
 FOUR = ("pinet-p1q0", "pinet-p1q1", "pinet-p0q0", "pinet-p0q1")

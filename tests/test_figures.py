@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from minipinet.errors import MinipinetError, UsageError
-from minipinet.experiments.figures import draw_figures
+from minipinet.results.figures import draw_figures
 from tests.drawn_figures import NAMES, some_rows
 from tests.table_rows import folds
 from tests.test_figure_data import learned

@@ -7,7 +7,7 @@ import io
 import re
 
 from minipinet.cli.formats import to_csv, to_latex, to_markdown, to_text
-from minipinet.experiments.table import Column, Count, Estimate, Key, Line, Table
+from minipinet.results.table import Column, Count, Estimate, Key, Line, Table
 
 NASTY = Table(
     Key("comparison", "paper", "labels", 0),

@@ -8,7 +8,7 @@ import pytest
 
 from minipinet.experiments import isomorphism
 from minipinet.experiments.isomorphism import STEPS
-from minipinet.experiments.table import Estimate
+from minipinet.results.table import Estimate
 from tests.table_rows import by_name, line, trials
 
 

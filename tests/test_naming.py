@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from minipinet.baselines.system import system_named
-from minipinet.experiments.naming import Name, name_row
 from minipinet.experiments.plan import MODELS
+from minipinet.results.naming import Name, name_row
 from tests.small_rows import row
 from tests.table_rows import PLAIN, by_name, folds
 

@@ -40,7 +40,7 @@ def project_files() -> list[Path]:
     else:
         folders = ("minipinet", "tests", "scripts", "docs", ".ci")
         paths = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
-    return sorted(path for path in paths if path.is_file() and path.suffix not in (".zip", ".pyc", ".png"))
+    return sorted(path for path in paths if path.is_file() and path.suffix not in (".zip", ".pyc", ".png", ".xz"))
 
 
 def imports_of(path: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from minipinet.errors import UsageError
-from minipinet.experiments.statistics import (
+from minipinet.results.statistics import (
     Moments,
     Summary,
     compare,

@@ -11,9 +11,9 @@ from minipinet.baselines.system import system_named
 from minipinet.experiments import comparison
 from minipinet.experiments.plan import PTC, model_cell
 from minipinet.experiments.records import to_variant
-from minipinet.experiments.statistics import compare, holm
-from minipinet.experiments.table import Count, Estimate, Line
-from minipinet.experiments.tables import make_tables
+from minipinet.results.statistics import compare, holm
+from minipinet.results.table import Count, Estimate, Line
+from minipinet.results.tables import make_tables
 from tests.table_rows import PLAIN, by_name, folds, line, made, trials
 
 

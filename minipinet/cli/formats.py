@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from minipinet.cli.tables import number, spread, table
 
 if TYPE_CHECKING:
-    from minipinet.experiments.table import Column, Table, Value
+    from minipinet.results.table import Column, Table, Value
 
 #: Titles of columns that say what a line is of, all that there are.
 LABELS = ("data set", "model", "source", "size", "steps")
@@ -79,7 +79,7 @@ def shown(value: Value, column: Column) -> str:
 
     Examples
     --------
-    >>> from minipinet.experiments.table import Column, Count, Estimate
+    >>> from minipinet.results.table import Column, Count, Estimate
     >>> shown(Estimate(0.8514, 0.066, 9, 10, best=True), Column("MUTAG"))
     '0.851 ± 0.066* (9 of 10)'
     >>> shown(Count(9, 10), Column("cells")), shown(True, Column("within")), shown(None, Column("Welch"))

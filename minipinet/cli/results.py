@@ -14,7 +14,7 @@ from minipinet.errors import DataError, MinipinetError, UsageError
 
 if TYPE_CHECKING:
     from minipinet.experiments.records import Row
-    from minipinet.experiments.table import Table
+    from minipinet.results.table import Table
 
 DESCRIPTION = """\
 Print the tables of a results store, the paper's numbers beside ours: what is missing is "-", and counts say how much is
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     from minipinet._files import write_whole
     from minipinet.cli.formats import FORMATS
     from minipinet.experiments.records import EXPERIMENTS
-    from minipinet.experiments.tables import make_tables
+    from minipinet.results.tables import make_tables
 
     _check(args, "format", list(FORMATS))
     _check(args, "experiment", EXPERIMENTS)
@@ -153,7 +153,7 @@ def _read(args: argparse.Namespace) -> tuple[list[Row], int | None]:
 
 def _draw(rows: Sequence[Row], folder: Path) -> list[str]:
     from minipinet._files import make_folder
-    from minipinet.experiments.figures import draw_figures
+    from minipinet.results.figures import draw_figures
 
     make_folder(folder)
     return [str(path) for path in draw_figures(rows, folder)]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minipinet.experiments import isomorphism
-from minipinet.experiments.fold_tables import fold_tables
-from minipinet.experiments.isomorphism_tables import isomorphism_tables
-from minipinet.experiments.naming import name_row
 from minipinet.experiments.records import EXPERIMENTS, PROTOCOLS, Row
-from minipinet.experiments.table import Key, Result, Table
+from minipinet.results.fold_tables import fold_tables
+from minipinet.results.isomorphism_tables import isomorphism_tables
+from minipinet.results.naming import name_row
+from minipinet.results.table import Key, Result, Table
 
 
 def make_tables(rows: Iterable[Row]) -> list[Table]:
     """Return every table that the rows have numbers for.
 
     Experiments, protocols, kinds of node features and shuffled nodes are kept apart, and so are settings: see
-    :func:`minipinet.experiments.naming.name_row`.
+    :func:`minipinet.results.naming.name_row`.
 
     Parameters
     ----------

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minipinet._files import make_folder, write_whole
 from minipinet.experiments import isomorphism, message_passing
-from minipinet.experiments.drawing import draw_bars, draw_curves, draw_dots, draw_paths, render
-from minipinet.experiments.figure_data import all_paths, curves_caption, curves_of, fold_caption, fold_groups
-from minipinet.experiments.grid import make_grid
-from minipinet.experiments.isomorphism_tables import size_table, steps_table
-from minipinet.experiments.naming import name_row
 from minipinet.experiments.records import Row
-from minipinet.experiments.table import Key, Result, in_order
+from minipinet.results.drawing import draw_bars, draw_curves, draw_dots, draw_paths, render
+from minipinet.results.figure_data import all_paths, curves_caption, curves_of, fold_caption, fold_groups
+from minipinet.results.grid import make_grid
+from minipinet.results.isomorphism_tables import size_table, steps_table
+from minipinet.results.naming import name_row
+from minipinet.results.table import Key, Result, in_order
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

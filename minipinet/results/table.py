@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from minipinet.experiments.naming import Name
 from minipinet.experiments.records import Row
+from minipinet.results.naming import Name
 
 
 class Key(NamedTuple):

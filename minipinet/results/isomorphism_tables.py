@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from minipinet.experiments import isomorphism
-from minipinet.experiments.naming import QUICK_MARK
 from minipinet.experiments.plan import MODELS
-from minipinet.experiments.published import ISOMORPHISM
 from minipinet.experiments.records import Row
-from minipinet.experiments.statistics import summarise
-from minipinet.experiments.table import (
+from minipinet.results.naming import QUICK_MARK
+from minipinet.results.published import ISOMORPHISM
+from minipinet.results.statistics import summarise
+from minipinet.results.table import (
     Column,
     Count,
     Estimate,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minipinet.experiments import message_passing
-from minipinet.experiments.grid import (
+from minipinet.experiments.plan import DATASETS, PTC
+from minipinet.experiments.protocols import FOLDS
+from minipinet.results.grid import (
     Grid,
     count_of,
     estimate_of,
@@ -16,12 +18,10 @@ from minipinet.experiments.grid import (
     splits_of,
     summary_of,
 )  # fmt: skip
-from minipinet.experiments.naming import QUICK_MARK
-from minipinet.experiments.plan import DATASETS, PTC
-from minipinet.experiments.protocols import FOLDS
-from minipinet.experiments.published import FAULTS, Published, published
-from minipinet.experiments.statistics import compare, holm
-from minipinet.experiments.table import (
+from minipinet.results.naming import QUICK_MARK
+from minipinet.results.published import FAULTS, Published, published
+from minipinet.results.statistics import compare, holm
+from minipinet.results.table import (
     Column,
     Count,
     Estimate,

@@ -10,15 +10,15 @@ import numpy as np
 from minipinet._array import Array
 from minipinet.errors import DataError
 from minipinet.experiments import isomorphism, message_passing
-from minipinet.experiments.fold_tables import accuracy_table
-from minipinet.experiments.grid import Grid, estimate_of, majority
-from minipinet.experiments.naming import QUICK_MARK
 from minipinet.experiments.plan import PTC, QUICK_FOLDS
 from minipinet.experiments.protocols import FOLDS
-from minipinet.experiments.published import Published, published
 from minipinet.experiments.records import Row
-from minipinet.experiments.table import Estimate, Key, Result, Table, in_order, title_of
 from minipinet.params import LAYERS
+from minipinet.results.fold_tables import accuracy_table
+from minipinet.results.grid import Grid, estimate_of, majority
+from minipinet.results.naming import QUICK_MARK
+from minipinet.results.published import Published, published
+from minipinet.results.table import Estimate, Key, Result, Table, in_order, title_of
 from minipinet.settings import LEARNED
 
 #: Data sets as in the paper, and then the parts of PTC.
@@ -94,7 +94,7 @@ def curves_of(table: Table) -> Curves:
     Parameters
     ----------
     table : Table
-        From :func:`minipinet.experiments.isomorphism_tables.size_table` or ``steps_table``.
+        From :func:`minipinet.results.isomorphism_tables.size_table` or ``steps_table``.
     """
     ours: dict[str, dict[int, Estimate]] = {column.title: {} for column in table.columns}
     theirs: dict[str, dict[int, float]] = {column.title: {} for column in table.columns}

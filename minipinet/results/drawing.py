@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minipinet.errors import UsageError
-from minipinet.experiments.figure_data import Curves, Group, Paths
-from minipinet.experiments.naming import QUICK_MARK
-from minipinet.experiments.published import Published
-from minipinet.experiments.table import Estimate, title_of
+from minipinet.results.figure_data import Curves, Group, Paths
+from minipinet.results.naming import QUICK_MARK
+from minipinet.results.published import Published
+from minipinet.results.table import Estimate, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from minipinet.experiments import comparison, message_passing
-from minipinet.experiments.naming import QUICK_MARK
 from minipinet.experiments.plan import PTC, QUICK_FOLDS
 from minipinet.experiments.protocols import FOLDS
 from minipinet.experiments.records import Row
-from minipinet.experiments.statistics import Summary, summarise
-from minipinet.experiments.table import Count, Estimate, Key, Result, in_order
+from minipinet.results.naming import QUICK_MARK
+from minipinet.results.statistics import Summary, summarise
+from minipinet.results.table import Count, Estimate, Key, Result, in_order
 
 #: Data sets in the order of long tables.
 ORDER = ("MUTAG", *PTC, "PTC", "PROTEINS", "NCI1", "NCI109")

@@ -1,0 +1,1 @@
+"""What a results store says: statistics, tables beside the published numbers, figures."""
