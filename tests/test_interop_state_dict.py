@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
 import json
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from minipinet.errors import DataError, UsageError
 from minipinet.interop.state_dict import from_state_dict, read_state_dict, to_state_dict, write_state_dict
 from minipinet.predictor import PiNet
 from tests.small_data import same_bits
-from tests.small_doors import logits, mutag, mutag_model
-from tests.test_docs import ROOT, blocks
+from tests.small_doors import logits, mutag, mutag_model, run_page
 
 #: Models of every kind: learned and fixed (p, q), biases or none, both precisions.
 KINDS: list[dict[str, Any]] = [
@@ -165,13 +163,8 @@ def test_a_file_cut_short(tmp_path: Path) -> None:
 
 def test_the_module_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="torch is not installed, and too large to be an extra")
-    page = ROOT / "docs" / "interop.md"
-    code = blocks(page.read_text(encoding="utf-8"), "python torch")
-    examples = doctest.DocTestParser().get_doctest(code, {}, page.name, str(page), 0)
-    assert len(examples.examples) > 5
     monkeypatch.chdir(tmp_path)
-    report: list[str] = []
-    assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=report.append).failed, report
+    assert run_page("python torch") > 5
 
 
 def test_settings_of_training_stay(tmp_path: Path) -> None:
