@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 
-def __getattr__(name: str) -> str:
-    # Looked up when it is asked for: reading the installed metadata takes longer than this import.
+if TYPE_CHECKING:
+    from minipinet.estimator import PiNetClassifier as PiNetClassifier
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up when they are asked for: either takes longer than this import.
     if name == "__version__":
         from importlib.metadata import version
 
         return version(__name__)
+    if name == "PiNetClassifier":
+        from minipinet.estimator import PiNetClassifier
+
+        return PiNetClassifier
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array, numbers_below
 from minipinet._words import counted
+from minipinet.attention_readout import FUSED_CLASSES
 from minipinet.batch import make_batches
 from minipinet.errors import DataError, UsageError
 from minipinet.model import pinet_forward
@@ -91,6 +92,23 @@ def score(
     index = numbers_below("index", index, quotient.counts.shape[0])
     batches = make_batches(quotient, index, batch_size, str(params.W_D.dtype))
     return _checked_logits(_pinet_scores(pq), params, batches, index)
+
+
+def pooled(
+    params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
+) -> Array:
+    """Return vec(P_g) of graphs (paper, eq. 5), (n, F_A F_X): the readout's input; arguments as in :func:`evaluate`."""
+    check_width(params, quotient)
+    batch_size = whole("batch_size", batch_size)
+    index = numbers_below("index", index, quotient.counts.shape[0])
+    dtype = str(params.W_D.dtype)
+    # With more classes than the fused form takes, the readout goes step by step, and its cache keeps vec(P_g).
+    params = params._replace(W_D=np.zeros((len(params.W_D), FUSED_CLASSES + 1), dtype), b_D=None)
+
+    def matrices(params: PiNetParams, batch: Batch) -> Array:
+        return pinet_forward(params, batch, pq)[1].readout.stepwise.dense.M  # type: ignore[union-attr]
+
+    return _checked_logits(matrices, params, make_batches(quotient, index, batch_size, dtype), index)
 
 
 def score_network(network: Network, params: Params, index: Array, *, batch_size: int = SCORED_AT_ONCE) -> Array:
