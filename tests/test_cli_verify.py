@@ -49,7 +49,7 @@ def test_verify_with_and_without_the_whole_model(capsys: Capture) -> None:
 
 def test_verify_hands_dtype_and_seed_on(capsys: Capture) -> None:
     single = call(capsys, "verify", "--pair", "dense", "--dtype", "float32", "--json").json
-    assert {check["method"] for check in single["checks"]} == {"float32"}
+    assert [check["method"] for check in single["checks"]] == ["linear", "adjoint", "central", "complex", "float32"]
     worst = [
         call(capsys, "verify", "--pair", "dense", "--seed", seed, "--json").json["checks"][0]["worst"]
         for seed in (1, 1, 2)
@@ -84,3 +84,16 @@ def test_verify_takes_the_device_by_name(capsys: Capture) -> None:
     status, out, err = call(capsys, "verify", "--device", "cuda")
     assert (status, out) == (2, "")
     assert "device: expected 'cpu', got 'cuda'" in err
+
+
+def test_verify_shows_what_was_refused_and_what_is_left_out(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = call(capsys, "verify", "--pair", "pinet", "--no-model")
+    assert (status, out) == (2, "")
+    assert "--pair: 'pinet' is part of the whole network, which --no-model leaves out" in err
+    rows = [Row("pool", "central", np.nan, np.nan, 1e-6, False, 0, 0.1, "cannot be checked")]
+    monkeypatch.setattr("minipinet.verify.verify_all", lambda *_, **__: rows)
+    status, out, _ = call(capsys, "verify")
+    assert status == 1
+    assert out.splitlines()[1].split()[:4] == ["pool", "central", "-", "-"]
+    assert "\n1 pair, 1 check, 0.1 seconds: 1 WRONG\n" in out
+    assert call(capsys, "verify", "--json").json["checks"][0]["worst"] is None

@@ -85,15 +85,23 @@ def test_gradients_that_pile_up_in_one_buffer_are_refused() -> None:
         check(linear_forward, backward, x=np.ones(2))
 
 
-def test_outputs_written_into_one_buffer_are_compared_all_the_same() -> None:
+def test_results_written_into_one_buffer_are_compared_all_the_same_and_told() -> None:
     buffer = np.zeros(2)
 
     def forward(x: Array) -> tuple[Array, None]:
         np.multiply(x, 3, out=buffer)
         return buffer, None
 
+    def backward(dout: Array, _: None) -> Array:
+        np.multiply(dout, 3, out=buffer)
+        return buffer
+
     for method in DEFAULT_METHODS:
-        assert check(forward, linear_backward, method, x=np.ones(2)).ok
+        pairs: list[tuple[Any, Any, str]] = [(forward, linear_backward, "out"), (linear_forward, backward, "dx")]
+        for one, other, what in pairs:
+            report = check(one, other, method, x=np.ones(2))
+            assert [p.partition(":")[0] for p in report.problems] == [f"{what} lies in the same buffer at each call"]
+            assert check_pair(one, other, {"x": np.ones(2)}, rng=generator(), method=method, allow_shared=True).ok
 
 
 @pytest.mark.parametrize("library", ["NumPy", "Python"])

@@ -113,8 +113,12 @@ def test_infinite_and_undefined_gradients_fail_the_check_of_linearity() -> None:
         grad[1] = np.nan
         return grad
 
-    for backward, where in ((infinite, "dx[0]"), (undefined, "dx[1]")):
-        assert check(sine_forward, backward, "linear", x=np.ones(3)).problems[0].startswith(where)
+    for backward, what in ((infinite, r"inf at [0]"), (undefined, "nan at [1]")):
+        for method in (*DEFAULT_METHODS, "complex"):
+            [problem] = check(sine_forward, backward, method, x=np.ones(3)).problems
+            assert problem.removeprefix("the gradient of x is ").removeprefix("-") == what
+    large = check(sine_forward, lambda d, x: np.where(np.abs(d) > 1e5, np.nan, d * np.cos(x)), "linear", x=np.ones(3))
+    assert large.problems[0].startswith("dx[0]: of a sum (analytic) nan")
 
 
 @pytest.mark.parametrize("field", ["dM", "dW", "db"])

@@ -15,6 +15,8 @@ from tests.small_pairs import generator
 
 pytestmark = pytest.mark.gradient
 
+METHODS = ("linear", "adjoint", "central", "complex", "taylor")
+
 
 def loss(X: Array, W: Array, b: Array, y: Array) -> Any:
     """Mean cross-entropy of a linear classifier."""
@@ -92,7 +94,7 @@ def test_a_single_input_may_have_its_gradient_alone_and_be_a_tree() -> None:
 
 def test_the_numbers_shown_are_those_of_the_function_itself() -> None:
     found = verify_function(lambda x: np.sum(x * x), lambda x: x, {"x": np.array([1.0, 3.0])}, rng=generator())
-    assert found.problems[0].startswith("dx[1]: backward (analytic) 3, central difference (numeric) 6, ")
+    assert found.problems[0].startswith("dx[1]: gradient (analytic) 3, central difference (numeric) 6, ")
 
 
 def test_one_entry_off_by_a_hundredth_in_a_large_weight_is_found_and_named() -> None:
@@ -108,7 +110,7 @@ def test_one_entry_off_by_a_hundredth_in_a_large_weight_is_found_and_named() -> 
         found = verify(gradient, given=given)
         right = loss_gradient(**given, y=np.arange(7) % 3)["dW"][at]
         central = found.reports[0]
-        assert central.problems[0].startswith(f"dW[{at[0]}, {at[1]}]: backward (analytic) {1.01 * right:.10g}, ")
+        assert central.problems[0].startswith(f"dW[{at[0]}, {at[1]}]: gradient (analytic) {1.01 * right:.10g}, ")
         wrong = [e for e in central.entries if e.error > central.tolerance]
         assert {e.name for e in wrong} == {"W"}
         assert len(wrong) >= 3  # that entry, and most of the four directions
@@ -130,13 +132,13 @@ def test_functions_that_do_not_return_one_finite_float64_number_are_refused() ->
     for function, message in [
         (lambda x: x, r"expected one number, got an array of shape \(3,\)"),
         (lambda x: (x.sum(), x), "expected one number, got a tuple"),
-        (lambda x: np.float32(x.sum()), "out is float32"),
-        (lambda x: int(x.sum()), "out is int64"),
-        (lambda x: np.log(x.sum() - 3 - 1e-300) if False else float("nan"), "forward returns nan at the point"),
+        (lambda x: np.float32(x.sum()), "its value is float32"),
+        (lambda x: int(x.sum()), "its value is int64"),
+        (lambda x: np.log(x.sum() - 3 - 1e-300) if False else float("nan"), "the function returns nan at the point"),
     ]:
         with pytest.raises(VerificationError, match=message):
             verify_function(function, lambda x: 1.0 * x, x, rng=generator())
-    with pytest.raises(VerificationError, match=r"returned no dW, db; it returned \['dX'\]"):
+    with pytest.raises(VerificationError, match=r"the gradient returned no dW, db; it returned \['dX'\]"):
         verify(lambda **given: {"dX": given["X"]})
     with pytest.raises(UsageError, match="inputs: expected floating-point numbers in x"):
         verify_function(lambda x: x, lambda x: x, {"x": 1}, rng=generator())
@@ -153,9 +155,9 @@ def test_a_function_that_draws_or_changes_its_argument_is_refused() -> None:
         return np.sum(x)
 
     x = np.ones(3)
-    with pytest.raises(VerificationError, match="noisy: two calls of the forward"):
+    with pytest.raises(VerificationError, match="noisy: two calls of the function"):
         verify_function(noisy, lambda x: np.ones(3), {"x": x}, rng=generator())
-    with pytest.raises(VerificationError, match="in_place: forward changed its argument x"):
+    with pytest.raises(VerificationError, match="in_place: the function changed its argument x"):
         verify_function(in_place, lambda x: np.full(3, 2.0), {"x": x}, rng=generator())
     assert x.tolist() == [1, 1, 1]
 
@@ -173,3 +175,20 @@ def test_a_cotangent_of_another_shape_is_refused() -> None:
         UsageError, match=r"cotangent: expected shapes \[\(3,\)\] as the forward's out has, got \[\(2,\)\]"
     ):
         check_pair(twice, lambda d, _: 2 * d, {"x": np.ones(3)}, rng=generator(), cotangent=np.ones(2))
+
+
+def test_nothing_is_said_of_a_forward_or_a_backward() -> None:
+    found = verify(lambda **given: {k: 1.01 * v for k, v in loss_gradient(**given).items()}, methods=METHODS)
+    for text in (str(found), *map(str, found.reports), *found.problems):
+        assert "backward" not in text
+        assert "forward" not in text
+    assert any("gradient (analytic)" in problem for problem in found.problems)
+
+
+def test_arguments_of_the_function_are_those_of_the_inputs() -> None:
+    with pytest.raises(UsageError, match=r"inputs: <lambda> needs k too: give it, or bind"):
+        verify_function(lambda x, k: k * np.sum(x), lambda x, k: k, {"x": np.ones(2)}, rng=generator())
+    with pytest.raises(UsageError, match=r"inputs: <lambda> has no argument z; it takes x"):
+        verify_function(lambda x: np.sum(x), lambda x: x, {"x": np.ones(2), "z": 1.0}, rng=generator())
+    with pytest.raises(VerificationError, match=r"the gradient returned dz, but the function has no such argument"):
+        verify_function(lambda x: np.sum(x), lambda x: {"x": np.ones(2), "z": 1.0}, {"x": np.ones(2)}, rng=generator())

@@ -67,6 +67,20 @@ def test_a_gradient_that_is_the_data_of_a_cached_sparse_matrix_is_a_problem() ->
     assert any(problem.startswith("dx shares memory with cache") for problem in report.problems)
 
 
+def test_a_gradient_that_repeats_its_own_memory_is_a_problem() -> None:
+    def total(x: Array) -> tuple[Any, Any]:
+        return np.float64(x.sum()), np.shape(x)
+
+    def backward(dout: Any, shape: Any) -> Array:
+        return np.broadcast_to(dout, shape)
+
+    for x in (np.ones(3), np.ones((2, 3))):
+        report = check(total, backward, x=x)
+        assert [p.partition(",")[0] for p in report.problems] == ["dx repeats its own memory"]
+        assert check_pair(total, backward, {"x": x}, rng=generator(), allow_shared=True).ok
+        assert check(total, lambda dout, shape: np.full(shape, dout), x=x).ok
+
+
 def test_tied_inputs_are_checked_each_by_itself_and_a_note_says_so() -> None:
     def forward(x: Array, y: Array) -> tuple[Array, Any]:
         return x * y, (x, y)

@@ -175,14 +175,64 @@ def test_missing_and_misshapen_gradients_are_refused_by_name() -> None:
         check(affine_forward, lambda dout, c: affine_backward(dout, c)._replace(db=None), **inputs)
     with pytest.raises(VerificationError, match=r"gradient of W has shape \(2, 3\), expected \(3, 2\)"):
         check(affine_forward, lambda dout, c: affine_backward(dout, c)._replace(dW=np.ones((2, 3))), **inputs)
-    with pytest.raises(VerificationError, match="returned no dM"):
-        check(affine_forward, lambda dout, c: (c[0], c[1], c[2]), **inputs)
+    returned: list[tuple[Any, str]] = [((1.0, 2.0, 3.0), "a tuple"), ([1.0], "a list"), (None, "None"), (1, "an int")]
+    for value, kind in returned:
+        expected = f"affine: backward returned {kind}; expected a dict or NamedTuple with dM, dW, db"
+        with pytest.raises(VerificationError, match=expected):
+            check(affine_forward, lambda dout, c, value=value: value, **inputs)
 
 
-def test_gradients_beside_the_inputs_are_said_to_be_unchecked() -> None:
-    report = check(lambda M: (2 * M, None), lambda dout, _: {"dM": 2 * dout, "dp": 1.0}, M=np.ones(2))
-    assert report.ok
-    assert "not checked: dp" in str(report)
+def test_gradients_of_bound_arguments_are_said_to_be_unchecked_and_of_unknown_ones_refused() -> None:
+    def forward(M: Array, p: float) -> tuple[Array, None]:
+        return p * M, None
+
+    def backward(dout: Array, _: None, name: str = "dp") -> dict[str, Any]:
+        return {"dM": 2 * dout, name: 1.0}
+
+    for bound in (partial(forward, p=2.0), lambda M, **rest: forward(M, 2.0)):
+        report = check(bound, backward, M=np.ones(2))
+        assert report.ok
+        assert "not checked: dp" in str(report)
+    for name in ("dq", "d_p", "P"):
+        with pytest.raises(VerificationError, match=f"backward returned {name}, but forward has no such argument; it"):
+            check(partial(forward, p=2.0), partial(backward, name=name), M=np.ones(2))
+
+
+def test_gradients_built_another_way_than_their_input_are_refused() -> None:
+    def forward(tree: Any) -> tuple[Array, Any]:
+        return tree["a"] * tree["b"], tree
+
+    def backward(dout: Array, tree: Any, a: str, b: str) -> Any:
+        return {a: dout * tree["b"], b: dout * tree["a"]}
+
+    tree = {"a": np.arange(1.0, 4.0), "b": np.ones(3)}
+    for names in ("a", "b"), ("da", "db"):
+        check(forward, partial(backward, a=names[0], b=names[1]), tree=tree).raise_if_failed()
+    for names in ("a", "c"), ("dA", "db"):
+        with pytest.raises(
+            VerificationError, match=r"dtree holds \['.*'\] \(2 in all\), expected \['a'\], \['b'\] \(2"
+        ):
+            check(forward, partial(backward, a=names[0], b=names[1]), tree=tree)
+    for wrong in ({"dy": np.ones(3)}, (np.ones(3),), [np.ones(3)]):
+        with pytest.raises(VerificationError, match=r"dx holds .* \(1 in all\), expected one array"):
+            check(sine_forward, lambda dout, x, wrong=wrong: wrong, x=np.ones(3))
+    with pytest.raises(VerificationError, match=r"dx is a list of numbers, expected an array: return np.array\(dx\)"):
+        check(sine_forward, lambda dout, x: [1.0, 2.0, 3.0], x=np.ones(3))
+
+
+def test_lists_of_numbers_and_names_that_the_forward_does_not_take_are_refused() -> None:
+    inputs = affine_inputs()
+    with pytest.raises(UsageError, match=r"inputs: b is a list of numbers: pass np.array\(b\)"):
+        check(affine_forward, affine_backward, **{**inputs, "b": [0.5, 1.0]})
+    with pytest.raises(UsageError, match=r"inputs: t\['W'\] is a list of numbers"):
+        check(lambda t: (t["W"], None), lambda d, _: {"W": d}, t={"W": [[0.5, 1.0], [1.0, 2.0]]})
+    with pytest.raises(UsageError, match="inputs: affine has no argument w; it takes M, W, b"):
+        check(affine_forward, affine_backward, **{**inputs, "w": 1.0})
+    with pytest.raises(UsageError, match="inputs: affine needs W, b too: give it, or bind"):
+        check(affine_forward, affine_backward, M=inputs["M"])
+    with pytest.raises(UsageError, match=r"or make it float\)"):
+        check(sine_forward, sine_backward, x=np.arange(3))
+    check(lambda **k: sine_forward(**k), sine_backward, x=np.ones(2)).raise_if_failed()
 
 
 @pytest.mark.parametrize("bad", [np.arange(3), np.ones(3, bool), np.ones(3, complex), "text", np.array(["a"])])

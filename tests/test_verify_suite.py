@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from minipinet.errors import UsageError
 from minipinet.verify import check_pair, verify_all
 from minipinet.verify.measure import TOLERANCE
 from minipinet.verify.pairs import Pair, layer_pairs, model_pairs
+from minipinet.verify.planted import PlantedBug, plant
 from tests import tolerances
 from tests.small_pairs import (
     generator,
@@ -58,6 +60,25 @@ def test_a_ten_thousandth_too_much_in_any_gradient_of_any_pair_is_caught(k: int)
             assert report.ok == (which in zero), f"{pair.name}, gradient {which}, {method}"
 
 
+def test_another_way_taken_by_the_backward_where_the_widths_are_equal_is_seen_by_the_square_pair_alone() -> None:
+    bug = PlantedBug(
+        "way of equal widths",
+        "backward line",
+        "minipinet.propagation",
+        "message_passing_backward",
+        "if W.shape[0] < W.shape[1]:",
+        "if W.shape[0] <= W.shape[1]:",
+        "the cache is that of the other way",
+    )
+    spoilt_pairs = plant(bug)["minipinet.verify.pairs"].layer_pairs(generator())
+    wrong = [
+        pair.name
+        for pair in spoilt_pairs
+        if not check_pair(pair.forward, pair.backward, pair.inputs, rng=generator(), name=pair.name).ok
+    ]
+    assert wrong == ["message_passing.square"]
+
+
 # The engine of the command.
 
 
@@ -76,8 +97,14 @@ def test_verify_all_passes_and_names_every_pair() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_verify_all_in_single_precision_compares_with_double(seed: int) -> None:
     rows = verify_all(dtype="float32", seed=seed)
-    assert all(row.ok and row.method == "float32" for row in rows), [row.text for row in rows if not row.ok]
-    assert 0 < max(row.worst for row in rows) < tolerances.GRADIENT_FLOAT32
+    assert all(row.ok for row in rows), [row.text for row in rows if not row.ok]
+    single = [row for row in rows if row.method == "float32"]
+    assert [row.pair for row in single] == [pair.name for pair in own_pairs()]
+    assert 0 < max(row.worst for row in single) < tolerances.GRADIENT_FLOAT32
+    double = verify_all(seed=seed)
+    assert [(r.pair, r.method, r.worst) for r in rows if r not in single] == [
+        (r.pair, r.method, r.worst) for r in double
+    ]
 
 
 def test_verify_all_in_single_precision_sees_a_gradient_that_is_wrong_or_of_another_dtype(
@@ -95,22 +122,41 @@ def test_verify_all_in_single_precision_sees_a_gradient_that_is_wrong_or_of_anot
 
     monkeypatch.setattr("minipinet.verify.suite.layer_pairs", pairs)
     rows = verify_all(model=False, dtype="float32")
-    assert not any(row.ok for row in rows)
-    assert "dx is float64 for float32 input" in rows[0].text
-    assert "dx[" in rows[1].text
-    assert "float64 (numeric)" in rows[1].text
+    single = [row for row in rows if row.method == "float32"]
+    assert [row.ok for row in rows] == [row not in single for row in rows]
+    assert "dx is float64 for float32 input" in single[0].text
+    assert "dx[" in single[1].text
+    assert "float64 (numeric)" in single[1].text
+
+
+def test_a_gradient_wrong_in_both_precisions_is_wrong_in_single_precision_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
+        return [Pair("wrong", sine_forward, scaled(sine_backward, 1.01), {"x": np.ones(3, dtype)}, ("central",))]
+
+    monkeypatch.setattr("minipinet.verify.suite.layer_pairs", pairs)
+    rows = verify_all(model=False, dtype="float32")
+    assert {row.method: row.ok for row in rows} == {
+        "linear": True,
+        "adjoint": False,
+        "central": False,
+        "float32": True,
+    }
 
 
 def test_verify_all_selects_and_refuses() -> None:
     assert {row.pair for row in verify_all(["message_passing"], model=False)} == {
         "message_passing.A_first",
         "message_passing.W_first",
+        "message_passing.square",
     }
     assert verify_all([]) == []
     assert all(not row.pair.startswith(("pinet", "loss")) for row in verify_all(model=False))
     refused: list[tuple[dict[str, Any], str]] = [
         ({"pairs": ["poool"]}, "pairs: expected"),
-        ({"pairs": ["pinet"], "model": False}, "pairs: expected"),
+        *(
+            ({"pairs": [name], "model": False}, f"pairs: '{name}' is part of the whole network, which model=False")
+            for name in ("pinet", "pinet.fixed_pq", "loss")
+        ),
         ({"dtype": "float16"}, "dtype: expected float64 or float32"),
         ({"seed": -1}, "seed: expected"),
     ]
@@ -123,10 +169,12 @@ def test_verify_all_reports_a_pair_that_is_wrong_or_cannot_be_checked(monkeypatc
     def two_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
         x = {"x": np.ones(3, dtype)}
         wrong = Pair("wrong", sine_forward, scaled(sine_backward, 1.0001), x, ("central", "taylor"))
-        return [wrong, Pair("missing", sine_forward, lambda dout, cache: None, x, ("complex",))]
+        missing = Pair("missing", sine_forward, lambda dout, cache: None, x, ("complex",))
+        return [wrong, missing, Pair("raises", sine_forward, lambda dout, cache: cache["x"], x, ()), wrong]
 
     monkeypatch.setattr("minipinet.verify.suite.layer_pairs", two_pairs)
     rows = verify_all(model=False)
+    rows_of_the_first = [(row.pair, row.method, row.ok) for row in rows[:4]]
     assert [(row.pair, row.method, row.ok) for row in rows] == [
         ("wrong", "linear", True),  # a factor is linear
         ("wrong", "adjoint", False),
@@ -135,6 +183,11 @@ def test_verify_all_reports_a_pair_that_is_wrong_or_cannot_be_checked(monkeypatc
         ("missing", "linear", False),
         ("missing", "adjoint", False),
         ("missing", "complex", False),
+        ("raises", "linear", False),
+        ("raises", "adjoint", False),
+        *rows_of_the_first,
     ]
+    assert [math.isnan(row.worst) for row in rows] == [row.pair in ("missing", "raises") for row in rows]
+    assert "IndexError: only integers" in rows[7].text
     assert "dx[" in rows[2].text
     assert "None for the gradient of x" in rows[6].text

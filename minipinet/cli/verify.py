@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from minipinet.cli import common
@@ -15,14 +16,15 @@ Check every hand-written backward pass of the package: one row for each forward/
 linear: the backward is linear in its cotangent, and exactly zero for zero. adjoint: <J v, w> = <v, backward(w)> for
 several directions v and cotangents w, J v by differences of the whole output. central: central differences. complex:
 the complex step, exact to rounding. taylor: the remainder of the gradient's linear model must fall with the third power
-of the step (rate 3). float32 (with --dtype float32): gradients in single precision against those in double. Exit
-status 1 if any gradient is wrong."""
+of the step (rate 3). float32 (with --dtype float32, beside the others): gradients in single precision against those in
+double. Exit status 1 if any gradient is wrong."""
 
 # Written out here, since the pairs themselves take long to import.
 PAIRS = (
     "propagate",
     "message_passing.A_first",
     "message_passing.W_first",
+    "message_passing.square",
     "relu",
     "column_softmax",
     "pool",
@@ -57,7 +59,7 @@ def add_parser(commands: Any) -> None:
         default=True,
         help="whether to check the whole network and its loss too (default: yes)",
     )
-    parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: %(default)s)")
+    parser.add_argument("--dtype", default="float64", help="float64, or float32 to compare both (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu (default: %(default)s)")
     parser.add_argument(
         "--seed",
@@ -78,7 +80,8 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     try:
         rows = verify_all(args.pair, model=args.model, dtype=args.dtype, seed=args.seed)
     except UsageError as error:
-        raise UsageError(str(error).replace("pairs:", "--pair:", 1)) from None
+        text = str(error).replace("pairs:", "--pair:", 1).replace("model=False", "--no-model", 1)
+        raise UsageError(text) from None
     wrong = [row for row in rows if not row.ok]
     count, seconds = len({row.pair for row in rows}), sum(row.seconds for row in rows)
     if args.json:
@@ -90,7 +93,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
                 row.pair,
                 row.method,
                 number(row.rate, 2),
-                f"{row.worst:.1e}",
+                "-" if math.isnan(row.worst) else f"{row.worst:.1e}",
                 f"{row.tolerance:g}",
                 f"{row.seconds:.2f}",
                 "ok" if row.ok else "WRONG",
@@ -99,7 +102,8 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
         ]
         print(table(["pair", "method", "rate", "worst error", "allowed", "seconds", ""], cells, left=[0, 1, 6]))
         verdict = f"{len(wrong)} WRONG" if wrong else "all ok"
-        print(f"\n{count} pairs, {len(rows)} checks, {seconds:.1f} seconds: {verdict}")
+        counts = f"{count} pair{'s' * (count != 1)}, {len(rows)} check{'s' * (len(rows) != 1)}"
+        print(f"\n{counts}, {seconds:.1f} seconds: {verdict}")
         for row in wrong:
             print(f"\n{row.text}")
     if wrong:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -119,7 +120,10 @@ def check_pair(
 
 
 def compare(point: Point, settings: Settings, rng: np.random.Generator) -> Report:
-    """Run one method at a point that was probed."""
+    """Run one method at a point that was probed, if its gradient is made of numbers."""
+    if not all(np.all(np.isfinite(g)) for g in point.gradient):
+        problems, notes = tuple(point.problems), tuple(point.notes)
+        return Report(point.name, settings.method, settings.tolerance, (), math.nan, 0, problems, notes)
     found = RUN[settings.method](point, settings, rng)
     # What failed or was excused may be noise: a dropout that seldom strikes looks like a wrong gradient or a kink.
     strange = found.problems or found.skipped or (settings.method == "taylor" and found.notes)

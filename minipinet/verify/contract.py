@@ -128,9 +128,29 @@ def shared_memory(results: Named, others: Named) -> list[str]:
     return problems
 
 
+def reused(results: Named, earlier: Named) -> list[str]:
+    """Say which results lie in the memory of an earlier call's."""
+    return [
+        f"{path} lies in the same buffer at each call: the next call would overwrite it; return a new array, or allow "
+        "it with allow_shared=True"
+        for (path, leaf), (_, before) in zip(results, earlier, strict=True)
+        if _overlap(leaf, before)
+    ]
+
+
+def repeated(results: Named) -> list[str]:
+    """Say which results keep several entries in one place."""
+    return [
+        f"{path} repeats its own memory, as numpy.broadcast_to does: writing to one entry would change others; return "
+        "a copy, or allow it with allow_shared=True"
+        for path, leaf in results
+        if isinstance(leaf, np.ndarray) and repeats(leaf)
+    ]
+
+
 def shared_among(leaves: Named) -> list[tuple[str, str]]:
     """Return the pairs of leaves that share memory; a leaf that repeats its own is paired with itself."""
-    found = [(path, path) for path, leaf in leaves if isinstance(leaf, np.ndarray) and _repeats(leaf)]
+    found = [(path, path) for path, leaf in leaves if isinstance(leaf, np.ndarray) and repeats(leaf)]
     for k, (path, leaf) in enumerate(leaves):
         found += [(earlier, path) for earlier, other in leaves[:k] if _overlap(leaf, other)]
     return found
@@ -146,7 +166,8 @@ def _buffers(leaf: Any) -> list[Any]:
     return [leaf] if isinstance(leaf, np.ndarray) else []
 
 
-def _repeats(leaf: Any) -> bool:
+def repeats(leaf: Any) -> bool:
+    """Tell whether several entries of an array have one place."""
     low, high = np.lib.array_utils.byte_bounds(leaf)
     return leaf.size > 0 and bool(high - low < leaf.nbytes)
 
@@ -162,7 +183,7 @@ def require_floating(path: str, leaf: Any) -> None:
     if not np.issubdtype(dtype, np.floating):
         raise UsageError(
             f"inputs: expected floating-point numbers in {path}, got {dtype} "
-            "(bind what is not differentiated with functools.partial)"
+            "(bind what is not differentiated with functools.partial, or make it float)"
         )
     bad = first_not_finite(leaf)
     if bad:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +14,7 @@ from minipinet.errors import UsageError
 from minipinet.verify.arguments import require_pair
 from minipinet.verify.check import name_of
 from minipinet.verify.contract import VerificationError
+from minipinet.verify.report import Report, words_of_a_function
 from minipinet.verify.verification import Verification, verify_pair
 
 #: ``function(**inputs) -> a number``
@@ -54,7 +57,6 @@ def verify_function(
     Returns
     -------
     Verification
-        In which "forward" and "out" are the function and its value, and "backward" is the gradient.
 
     Raises
     ------
@@ -79,13 +81,14 @@ def verify_function(
     True
     >>> wrong = verify_function(energy, lambda x, k: {"x": x, "k": 0.0}, inputs, rng=np.random.default_rng(0))
     >>> print(wrong.problems[0])
-    dk: backward (analytic) 0, central difference (numeric) 2.5, relative error 1.0e+00, allowed 1e-06
+    dk: gradient (analytic) 0, central difference (numeric) 2.5, relative error 1.0e+00, allowed 1e-06
     """
     require_pair(inputs, rng, function=function, gradient=gradient)
     if "cotangent" in settings:
         raise UsageError("cotangent: a function that returns one number has none to choose; check_pair takes one")
     name = name or name_of(function)
 
+    @wraps(function)  # its arguments are those of the function
     def forward(**arrays: Any) -> tuple[Any, dict[str, Any]]:
         value = function(**arrays)
         if isinstance(value, tuple) or np.ndim(value):
@@ -100,7 +103,16 @@ def verify_function(
         # As it came where it can be: then it is seen whether it shares memory with the inputs.
         return _by_input(grads if dvalue == 1 else _times(dvalue, grads), arrays)
 
-    return verify_pair(forward, backward, inputs, rng=rng, methods=methods, name=name, cotangent=1.0, **settings)
+    try:
+        found = verify_pair(forward, backward, inputs, rng=rng, methods=methods, name=name, cotangent=1.0, **settings)
+    except VerificationError as reason:
+        raise VerificationError(words_of_a_function(str(reason))) from reason
+    return found._replace(reports=tuple(map(_of_a_function, found.reports)))
+
+
+def _of_a_function(report: Report) -> Report:
+    problems, notes = (tuple(map(words_of_a_function, texts)) for texts in (report.problems, report.notes))
+    return replace(report, problems=problems, notes=notes, backward="gradient")
 
 
 def _times(factor: Any, grads: Any) -> Any:

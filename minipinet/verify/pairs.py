@@ -126,6 +126,8 @@ def layer_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
         Pair("propagate", *propagate, {"M": draw(rng, n_in, 3), "p": p, "q": q}, SMOOTH),
         Pair("message_passing.A_first", *message_passing, weights(2, 4), SMOOTH),
         Pair("message_passing.W_first", *message_passing, weights(4, 2), SMOOTH),
+        # Only where the widths are equal is it seen whether forward and backward agree on the way that is taken then.
+        Pair("message_passing.square", *message_passing, weights(3, 3), SMOOTH),
         Pair("relu", relu_forward, relu_backward, {"H": draw(rng, n_out, 4)}, KINKED),
         Pair("column_softmax", *column_softmax, {"H": draw(rng, n, 3)}, SMOOTH),
         Pair("pool", *pooling, {"Z_A": draw(rng, E, 3), "Z_X": draw(rng, n, 2)}, SMOOTH),

@@ -13,6 +13,8 @@ from minipinet.errors import UsageError
 from minipinet.verify import contract
 from minipinet.verify.contract import VerificationError as VerificationError
 from minipinet.verify.contract import copy_leaf
+from minipinet.verify.gradients import gradient_of as gradient_of
+from minipinet.verify.gradients import require_arguments, require_known
 
 #: ``forward(**inputs) -> (out, cache)``
 Forward: TypeAlias = Callable[..., tuple[Any, Any]]
@@ -121,6 +123,7 @@ def probe(
         If two calls differ in a bit, an argument is changed, a result is not float64, the output is not finite, or a
         gradient is absent or misshapen.
     """
+    require_arguments(name, forward, inputs)
     names, x, notes = _float64_copies(inputs)
     pair = _Pair(name, forward, backward, inputs, names)
 
@@ -140,12 +143,29 @@ def probe(
     grads = pair.back(cotangent, again.cache)
     gradient = pair.gradient(x, grads)
     problems = [] if allow_shared else _shared(pair, again, cotangent, grads)
-    second = pair.gradient(x, pair.back(cotangent, again.cache))
+    anew = pair.back(cotangent, again.cache)
+    if not allow_shared and not problems:
+        outs, gradients = ([_named(out=c.out) for c in (again, first)], [_of_inputs(pair, g) for g in (grads, anew)])
+        problems += contract.reused(*outs) + contract.reused(*gradients) + contract.repeated(gradients[0])
+    problems = [*_not_finite(pair.names, gradient), *problems]
+    second = pair.gradient(x, anew)
     contract.require_repeatable(name, "backward", *(pair.named_gradient(g) for g in (gradient, second)))
     unchecked = gradient_of(name, grads, inputs)[1]
+    require_known(name, forward, unchecked)
     if unchecked:
         notes.append(f"not checked: {', '.join(unchecked)}")
     return Point(name, pair.evaluate, pair.pullback, names, x, at_x, dout, gradient, notes, problems)
+
+
+def _not_finite(names: Sequence[str], gradient: Sequence[Array]) -> list[str]:
+    bad = ((path, contract.first_not_finite(g)) for path, g in zip(names, gradient, strict=True))
+    return [f"the gradient of {path} {_value_at(where)}" for path, where in bad if where]
+
+
+def _value_at(where: str) -> str:
+    """Turn ``[0, 1] is nan`` into ``is nan at [0, 1]``."""
+    at, _, value = where.partition(" is ")
+    return f"is {value} at {at}" if at else f"is {value}"
 
 
 def require_same_at_x(point: Point, calls: int = 1) -> None:
@@ -214,7 +234,7 @@ def _evaluation(called: _Called) -> Evaluation:
 
 def _shared(pair: _Pair, called: _Called, cotangent: Any, grads: Any) -> list[str]:
     given = list(zip(pair.names, called.given, strict=True))
-    gradient = [(f"d{k}", g) for k, g in zip(pair.names, gradient_of(pair.name, grads, pair.inputs)[0], strict=True)]
+    gradient = _of_inputs(pair, grads)
     others = [*_named(dout=cotangent), *given, *_named(cache=called.cache)]
     problems = contract.shared_memory(_named(out=called.out), given)
     for k, g in enumerate(gradient):
@@ -222,25 +242,5 @@ def _shared(pair: _Pair, called: _Called, cotangent: Any, grads: Any) -> list[st
     return problems
 
 
-def gradient_of(name: str, grads: Any, inputs: Mapping[str, Any]) -> tuple[list[Array], list[str]]:
-    """Return a gradient for each array of `inputs`, and the names of gradients that belong to none of them."""
-    if isinstance(grads, tuple) and hasattr(grads, "_fields"):
-        fields = dict(zip(grads._fields, grads, strict=True))
-    else:
-        fields = dict(grads) if isinstance(grads, Mapping) else {}
-    if not any(f"d{key}" in fields for key in inputs) and len(inputs) == 1:
-        fields = {f"d{key}": grads for key in inputs}  # one argument: its gradient may come bare
-    missing = [f"d{key}" for key in inputs if f"d{key}" not in fields]
-    if missing:
-        raise VerificationError(f"{name}: backward returned no {', '.join(missing)}; it returned {list(fields)}")
-    gradient = []
-    for key in sorted(inputs, key=str):
-        x_leaves, g_leaves = list(named_leaves(inputs[key], str(key))), list(named_leaves(fields[f"d{key}"]))
-        if len(x_leaves) != len(g_leaves):
-            raise VerificationError(f"{name}: d{key} holds {len(g_leaves)} arrays, expected {len(x_leaves)}")
-        for (path, v), (_, g) in zip(x_leaves, g_leaves, strict=True):
-            if v is not None and g is None:
-                raise VerificationError(f"{name}: backward returned None for the gradient of {path}")
-            if v is not None:
-                gradient.append(g)
-    return gradient, [key for key in fields if key.removeprefix("d") not in inputs and fields[key] is not None]
+def _of_inputs(pair: _Pair, grads: Any) -> list[tuple[str, Any]]:
+    return [(f"d{k}", g) for k, g in zip(pair.names, gradient_of(pair.name, grads, pair.inputs)[0], strict=True)]

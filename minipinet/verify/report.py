@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +22,34 @@ NUMERIC = {
     "adjoint": "<J v, w>",
     "linear": "sum of backwards",
 }
+
+
+#: What the parts of a pair are called where there is a function and its gradient.
+WORDS = {
+    "forward's out": "its value",
+    "the forward's": "the function's",
+    "the forward": "the function",
+    "forward": "the function",
+    "backward (analytic)": "gradient (analytic)",
+    "<v, backward(w)>": "<v, gradient>",
+    "the backward": "the gradient",
+    "sum of backwards": "sum of gradients",
+    "backward": "the gradient",
+    "the pair": "the function or its gradient",
+    "different out;": "different values;",
+}
+
+
+def words_of_a_function(text: str) -> str:
+    """Speak of a function and its gradient instead of a forward and a backward.
+
+    Examples
+    --------
+    >>> words_of_a_function("energy: two calls of the forward gave different out; backward returned None")
+    'energy: two calls of the function gave different values; the gradient returned None'
+    """
+    first, colon, rest = text.partition(": ")  # the name of the function stays
+    return first + colon + re.sub("|".join(map(re.escape, WORDS)), lambda match: WORDS[match[0]], rest)
 
 
 class Entry(NamedTuple):
@@ -54,6 +83,7 @@ class Report:
     skipped: int  #: steps dropped because they crossed a kink
     problems: tuple[str, ...]  #: what is wrong, in words; empty when all is well
     notes: tuple[str, ...]  #: what was done on the way (copies to float64)
+    backward: str = "backward"  #: what to call the analytic side
 
     @property
     def ok(self) -> bool:
@@ -76,9 +106,8 @@ class Report:
             shown.setdefault(entry.name, entry)
         width = max((len(entry.where) for entry in shown.values()), default=0)
         if shown:
-            lines.append(
-                f"{'worst of each':{width}}  {'error':>7}  {ANALYTIC[self.method]:>17}  {NUMERIC[self.method]:>18}"
-            )
+            sides = (side[self.method].replace("backward", self.backward) for side in (ANALYTIC, NUMERIC))
+            lines.append("{:{}}  {:>7}  {:>17}  {:>18}".format("worst of each", width, "error", *sides))
         lines += [f"{e.where:{width}}  {e.error:7.1e}  {e.analytic:17.10g}  {e.numeric:18.10g}" for e in shown.values()]
         return "\n  ".join([*lines, *self.notes])
 

@@ -30,7 +30,7 @@ class Row(NamedTuple):
     pair: str
     method: str  #: of `check_pair`, or ``float32``: gradients in float32 against those in float64
     rate: float  #: Taylor rate; NaN for other methods
-    worst: float  #: largest error
+    worst: float  #: largest error; NaN where nothing was compared
     tolerance: float  #: largest error allowed, or for ``taylor`` the smallest rate
     ok: bool
     skipped: int  #: steps dropped at kinks
@@ -50,15 +50,15 @@ def verify_all(
     model : bool
         False leaves the whole network and its loss out.
     dtype : {"float64", "float32"}
-        float64: every method that suits the pair. float32: differences are of no use there, so the gradients are
-        compared with those of the float64 pair at the same input.
+        float64: every method that suits the pair. float32: the same, and the gradients in float32, where differences
+        are of no use, are compared with those in float64 at the same input.
     seed : int
         For inputs, cotangents and directions.
 
     Returns
     -------
     list of Row
-        A pair that cannot be checked at all is a row that is not ok.
+        A pair that cannot be checked at all, or raises, gives rows that are not ok.
 
     Raises
     ------
@@ -78,18 +78,18 @@ def verify_all(
     names = [pair.name for pair in known]
     for asked in pairs or ():
         if not any(_is_named(name, asked) for name in names):
+            if not model and any(_is_named(pair.name, asked) for pair in model_pairs(np.random.default_rng(seed))):
+                raise UsageError(f"pairs: {asked!r} is part of the whole network, which model=False leaves out")
             raise UsageError(f"pairs: expected names out of {', '.join(names)}, got {asked!r}")
     chosen = [k for k, name in enumerate(names) if pairs is None or any(_is_named(name, asked) for asked in pairs)]
-    if dtype == "float32":
-        single = _project_pairs(model, dtype, seed)
-        return [
-            _timed(known[k].name, "float32", partial(_compare_precisions, single[k], known[k], seed)) for k in chosen
-        ]
-    return [
-        _timed(known[k].name, method, partial(_check, known[k], method, seed))
-        for k in chosen
-        for method in (*EVERY, *known[k].methods)
-    ]
+    single = _project_pairs(model, dtype, seed) if dtype == "float32" else []
+    rows = []
+    for k in chosen:
+        pair = known[k]
+        rows += [_timed(pair.name, method, partial(_check, pair, method, seed)) for method in (*EVERY, *pair.methods)]
+        if single:
+            rows.append(_timed(pair.name, "float32", partial(_compare_precisions, single[k], pair, seed)))
+    return rows
 
 
 def _project_pairs(model: bool, dtype: str, seed: int) -> list[Pair]:
@@ -138,6 +138,8 @@ def _timed(name: str, method: str, check: Callable[[], Report]) -> Row:
     start = time.perf_counter()
     try:
         r = check()
-    except VerificationError as reason:
-        r = Report(name, method, TOLERANCE[method], (), math.nan, 0, (str(reason),), ())
-    return Row(name, method, r.rate, r.worst, r.tolerance, r.ok, r.skipped, time.perf_counter() - start, str(r))
+    except Exception as reason:  # whatever one pair raises, the others are checked
+        told = str(reason) if isinstance(reason, VerificationError) else f"{type(reason).__name__}: {reason}"
+        r = Report(name, method, TOLERANCE[method], (), math.nan, 0, (told,), ())
+    worst = r.worst if r.entries else math.nan
+    return Row(name, method, r.rate, worst, r.tolerance, r.ok, r.skipped, time.perf_counter() - start, str(r))

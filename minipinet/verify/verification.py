@@ -18,6 +18,9 @@ from minipinet.verify.report import Report
 #: What `verify_pair` runs. The complex step is left to be asked for: a forward must be able to take complex numbers.
 DEFAULT_METHODS = ("linear", "adjoint", "central", "taylor")
 
+#: The methods whose reports say most come first.
+TELLING = ("central", "complex", "linear", "adjoint", "taylor")
+
 
 class Verification(NamedTuple):
     """What `verify_pair` found: one report a method."""
@@ -36,7 +39,7 @@ class Verification(NamedTuple):
         return tuple(dict.fromkeys(problem for report in self.reports for problem in report.problems))
 
     def __str__(self) -> str:
-        """Return a table with a line for each method, then the reports that failed, and the notes of the others."""
+        """Return a table, a line a method, the notes, the failed report that says most, and the others in short."""
         lines = [f"{self.pair}: {'ok' if self.ok else 'FAILED'}", "  method   worst error   allowed  skipped  rate"]
         for r in self.reports:
             rate = "-" if math.isnan(r.rate) else f"{r.rate:.2f}"
@@ -44,7 +47,12 @@ class Verification(NamedTuple):
             verdict = "ok" if r.ok else "FAILED"
             lines.append(f"  {r.method:7}  {r.worst:11.1e}  {allowed:>8}  {r.skipped:7}  {rate:>4}  {verdict}")
         lines += [f"  {note}" for note in dict.fromkeys(note for r in self.reports if r.ok for note in r.notes)]
-        return "\n".join([*lines, *(str(r) for r in self.reports if not r.ok)])
+        failed = sorted((r for r in self.reports if not r.ok), key=lambda r: TELLING.index(r.method))
+        lines += [str(r) for r in failed[:1]]
+        for r in failed[1:]:
+            more = f" (and {len(r.problems) - 1} more)" if len(r.problems) > 1 else ""
+            lines.append(f"{self.pair}: FAILED ({r.method})\n  {r.problems[0]}{more}")
+        return "\n".join(lines)
 
     def raise_if_failed(self) -> None:
         """Raise `VerificationError` with all that was found unless all is well."""
