@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from minipinet.cli import main
+from minipinet.cli.export import FORMATS
 from minipinet.interop.state_dict import read_state_dict
 from minipinet.predictor import PiNet
 from tests.cli_calls import call
@@ -54,6 +56,14 @@ def test_bad_use(capsys: Capture, model: Path, words: list[str], message: str) -
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.startswith(f"minipinet: {message}")
     assert len(outcome.err.splitlines()) == 1
+
+
+def test_help(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["export", "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name}  " in out for name in FORMATS)
 
 
 def test_no_model(capsys: Capture, tmp_path: Path) -> None:

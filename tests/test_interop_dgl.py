@@ -98,6 +98,7 @@ def a_batch() -> StandInGraph:
     ("graphs", "options", "error", "message"),
     [
         (path(), {}, UsageError, "graphs: expected a sequence of DGL graphs, got one StandInGraph"),
+        (path, {}, UsageError, "graphs: expected a sequence of DGL graphs, got function"),
         ([], {}, UsageError, "graphs: expected at least one graph, got none"),
         ([3], {}, UsageError, "graphs: expected DGL graphs with ndata, got int as graph 0"),
         ([path(), several_kinds()], {}, UsageError, "graphs: graph 1 has several kinds of nodes or edges"),

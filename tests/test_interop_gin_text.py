@@ -176,6 +176,10 @@ def test_files_that_are_none(tmp_path: Path, content: str, message: str) -> None
 def test_no_file_no_such_features(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none: cannot be read \(No such file or directory\)"):
         read_gin(tmp_path / "none")
+    with pytest.raises(
+        UsageError, match="encoder: expected a FeatureEncoder, as a data set or model has, got 'labels'"
+    ):
+        read_gin(write(tmp_path, TOY), encoder="labels")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="features: expected one of"):
         read_gin(write(tmp_path, TOY), features="atoms")
     with pytest.raises(UsageError, match="features: 'attributes' needs node attributes, and there are none"):

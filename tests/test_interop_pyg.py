@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 from minipinet.errors import DataError, Notice, UsageError
-from minipinet.graphs import as_graph
+from minipinet.graphs import Graph, as_graph
 from minipinet.interop.pyg import dataset_from_pyg, from_pyg, to_pyg
 from minipinet.union import disjoint_union
 from tests.small_doors import (
@@ -26,6 +27,7 @@ from tests.small_doors import (
     run_page,
     same_graphs,
 )
+from tests.strategies import graph_lists
 
 
 @pytest.fixture(params=["stand-in", "torch_geometric"])
@@ -83,6 +85,16 @@ def test_what_goes_out_is_what_layers_expect_and_shares_no_memory() -> None:
     assert array(plain.y).tolist() == [1]
 
 
+@given(graphs=graph_lists())
+def test_graphs_of_every_kind_go_out_and_come_back(graphs: list[Graph]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        install_stand_ins(monkeypatch)
+        data = to_pyg(graphs, dtype="float64")
+    assert same_graphs(
+        from_pyg(data, weight="edge_weight" if hasattr(data[0], "edge_weight") else None, directed=True), graphs
+    )
+
+
 def test_no_data_is_changed() -> None:
     data = path(edge_weight=Tensor([2.0, 2.0, 0.0, 0.0]))
     before = copy.deepcopy(data)
@@ -133,7 +145,12 @@ def test_nodes_without_features() -> None:
         ({"x": Tensor(np.ones((3, 0)))}, {}, r"graph 1: X: expected shape \(3, d\)"),
         ({"x": Tensor([[1.0, np.nan]] * 3)}, {}, r"graph 1: X: expected finite features, got X\[0, 1\] = nan"),
         ({"x": Tensor(np.ones((3, 2, 1)))}, {}, "graph 1: X: expected shape"),
-        ({"x": Tensor(np.ones((3, 2)) * 1j)}, {}, "graph 1: features: .* got dtype complex128"),
+        ({"x": Tensor(np.ones((3, 2)) * 1j)}, {}, "graph 1: x: .* got dtype complex128"),
+        (
+            {"x": Tensor(3.0), "edge_index": Tensor(np.zeros((2, 0), int))},
+            {},
+            r"graph 1: X: expected shape .* got \(\)",
+        ),
         ({"edge_weight": Tensor([1.0])}, {"weight": "edge_weight"}, r"expected edge_weight of shape \(4,\)"),
         (
             {"edge_weight": Tensor([1.0, 1.0, -2.0, 1.0])},
@@ -153,8 +170,8 @@ def test_data_that_are_none(changes: dict[str, Any], options: dict[str, Any], me
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        (path(), {}, r"data: expected a sequence of Data objects, got one SimpleNamespace"),
-        (5, {}, "data: expected a sequence of Data objects, got one int"),
+        (path(), {}, "data: expected a sequence of Data objects, got one SimpleNamespace: put it in a list"),
+        (5, {}, "data: expected a sequence of Data objects, got int"),
         ([], {}, "data: expected at least one graph, got none"),
         ([path(), 3], {}, "data: expected Data objects with edge_index, got int as graph 1"),
         ([path(), path(edge_index=None)], {}, "data: expected Data objects with edge_index"),

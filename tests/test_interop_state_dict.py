@@ -16,7 +16,7 @@ from minipinet.errors import DataError, UsageError
 from minipinet.interop.state_dict import from_state_dict, read_state_dict, to_state_dict, write_state_dict
 from minipinet.predictor import PiNet
 from tests.small_data import same_bits
-from tests.small_doors import logits, mutag, mutag_model, run_page
+from tests.small_doors import Tensor, logits, mutag, mutag_model, run_page
 
 #: Models of every kind: learned and fixed (p, q), biases or none, both precisions.
 KINDS: list[dict[str, Any]] = [
@@ -134,6 +134,19 @@ def test_a_state_that_is_none(tmp_path: Path, changes: dict[str, Any], message: 
     save_file(state, tmp_path / "weights")
     with pytest.raises(DataError, match=f"weights: {message}" if message.startswith("state") else message):
         read_state_dict(tmp_path / "weights", like=mutag_model())
+
+
+def test_tensors_will_do() -> None:
+    model = mutag_model(pq=(0.5, 0.25))
+    again = from_state_dict({name: Tensor(array) for name, array in to_state_dict(model).items()}, like=model)
+    assert same_bits(again.params, model.params)
+    assert again.settings == model.settings
+    with pytest.raises(UsageError, match="state: expected a mapping of names to arrays, got PiNet"):
+        from_state_dict(model, like=model)  # type: ignore[arg-type]
+    with pytest.raises(
+        DataError, match=r"state: readout\.weight: expected a dense tensor of real numbers, got dtype <U4"
+    ):
+        from_state_dict(to_state_dict(model) | {"readout.weight": np.array("text")}, like=model)
 
 
 def test_fixed_pairs_outside_their_range() -> None:

@@ -71,10 +71,14 @@ def check_dtype(dtype: str) -> None:
 
 def items_of(graphs: Any, argument: str, what: str, mark: str) -> list[Any]:
     """Return several objects of another library as a list; each must have the attribute `mark`."""
-    if hasattr(graphs, mark) or not hasattr(graphs, "__iter__"):
-        kind = type(graphs).__name__
-        raise UsageError(f"{argument}: expected a sequence of {what}, got one {kind} ([{kind}] takes one graph)")
-    items = list(graphs)
+    if hasattr(graphs, mark):
+        raise UsageError(
+            f"{argument}: expected a sequence of {what}, got one {type(graphs).__name__}: put it in a list"
+        )
+    try:
+        items = list(graphs)
+    except TypeError as error:
+        raise UsageError(f"{argument}: expected a sequence of {what}, got {type(graphs).__name__}") from error
     if not items:
         raise UsageError(f"{argument}: expected at least one graph, got none")
     for g, item in enumerate(items):

@@ -88,7 +88,7 @@ def to_dgl(graphs: Any, *, features: str = "feat", dtype: str = "float32") -> li
     made = []
     for graph in members:
         entries = graph.A.tocoo()
-        ends = [torch.tensor(end.tolist(), dtype=torch.int64) for end in (entries.col, entries.row)]
+        ends = [torch.tensor(end, dtype=torch.int64) for end in (entries.col, entries.row)]
         other = dgl.graph(tuple(ends), num_nodes=graph.N)
         other.ndata[features] = torch.tensor(graph.X, dtype=getattr(torch, dtype))
         if weighted:

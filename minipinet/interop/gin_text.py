@@ -59,6 +59,8 @@ def read_gin(
     path = Path(path)
     if encoder is None:
         check_kind(features)
+    elif not isinstance(encoder, FeatureEncoder):
+        raise UsageError(f"encoder: expected a FeatureEncoder, as a data set or model has, got {encoder!r:.80}")
     try:
         raw = path.read_bytes()
     except OSError as error:

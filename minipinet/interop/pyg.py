@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.errors import DataError, UsageError
 from minipinet.graphs import Graph
@@ -117,7 +119,7 @@ def to_pyg(graphs: Any, *, dtype: str = "float32") -> list[Any]:
         entries = graph.A.tocoo()
         tensors = {
             "x": torch.tensor(graph.X, dtype=getattr(torch, dtype)),
-            "edge_index": torch.tensor([entries.col.tolist(), entries.row.tolist()], dtype=torch.int64),
+            "edge_index": torch.tensor(np.array([entries.col, entries.row]), dtype=torch.int64),
         }
         if weighted:
             tensors["edge_weight"] = torch.tensor(entries.data, dtype=getattr(torch, dtype))
@@ -135,7 +137,11 @@ def _member(item: Any, g: int, weight: str | None) -> Member:
         got = f"{edge_index.dtype} of shape {edge_index.shape}"
         raise DataError(f"data: graph {g}: expected edge_index of whole numbers of shape (2, E), got {got}")
     X = getattr(item, "x", None)
-    N = getattr(item, "num_nodes", None) if X is None else len(X)
+    if X is None:
+        N = getattr(item, "num_nodes", None)
+    else:
+        X = array_of(X, f"data: graph {g}: x")
+        N = X.shape[0] if X.ndim else 0
     if N is None:
         raise DataError(f"data: graph {g}: expected x, or num_nodes where nodes have no features, got neither")
     weights = getattr(item, weight or "edge_weight", None)

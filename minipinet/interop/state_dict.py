@@ -29,6 +29,7 @@ from minipinet._array import Array
 from minipinet._files import to_plain, write_whole
 from minipinet._words import counted, listed
 from minipinet.errors import DataError, UsageError
+from minipinet.interop.common import array_of
 from minipinet.params import LAYERS, PiNetParams
 from minipinet.settings import DTYPES, LEARNED
 
@@ -70,17 +71,20 @@ def from_state_dict(state: Mapping[str, Array], like: PiNet) -> PiNet:
     Parameters
     ----------
     state : mapping of name to array
-        float32 or float64, all alike; copied. Widths, biases and whether p and q are learned are read off it.
+        float32 or float64, all alike; copied. Widths, biases and whether p and q are learned are read off it. Tensors
+        of PyTorch will do, so what ``module.state_dict()`` returns.
     like : PiNet
         Gives everything that a ``state_dict`` does not hold: classes, features, how graphs are read, and how it was
         trained.
 
     Raises
     ------
-    UsageError
+    UsageError, DataError
         If an array is missing, not known, or of a shape or dtype that fits neither the others nor `like`; names it.
     """
-    state = dict(state)
+    if not isinstance(state, Mapping):
+        raise UsageError(f"state: expected a mapping of names to arrays, got {type(state).__name__}")
+    state = {name: array_of(array, f"state: {name}") for name, array in state.items()}
     learned = not {"p", "q"} & set(state)
     biased = f"{MODULES['D']}.bias" in state
     names = [f"{module}.weight" for module in MODULES.values()]
@@ -90,7 +94,7 @@ def from_state_dict(state: Mapping[str, Array], like: PiNet) -> PiNet:
         raise UsageError(f"state: expected {listed(missing)} in it, got {listed(sorted(state)) or 'nothing'}")
     if unknown := [name for name in state if name not in names]:
         raise UsageError(f"state: expected only {', '.join(names)}, got {listed(unknown)} too")
-    first, second = np.asarray(state["attention.0.weight"]), np.asarray(state["attention.1.weight"])
+    first, second = state["attention.0.weight"], state["attention.1.weight"]
     for name, kernel in zip(names, (first, second), strict=False):
         if kernel.ndim != 2:
             raise UsageError(f"state: expected {name} of two dimensions, got shape {kernel.shape}")
@@ -100,7 +104,7 @@ def from_state_dict(state: Mapping[str, Array], like: PiNet) -> PiNet:
     shapes: dict[str, tuple[int, ...]] = {f"{MODULES[layer]}.weight": fan for layer, fan in fans.items()}
     shapes |= {f"{MODULES[layer]}.bias": fan[:1] for layer, fan in fans.items()}
     for name in names:
-        array, shape = np.asarray(state[name]), shapes.get(name, (len(LAYERS),))
+        array, shape = state[name], shapes.get(name, (len(LAYERS),))
         if array.dtype != dtype or str(dtype) not in DTYPES:
             raise UsageError(f"state: expected all arrays of float32 or all of float64, got {name} of {array.dtype}")
         if array.shape != shape:
@@ -170,7 +174,7 @@ def read_state_dict(path: str | os.PathLike[str], like: PiNet) -> PiNet:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UsageError as error:
+    except (UsageError, DataError) as error:
         raise DataError(f"{path}: {error}") from error
     except (SafetensorError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{path}: expected a safetensors file of weights ({error})") from error
