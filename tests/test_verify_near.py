@@ -48,7 +48,7 @@ def test_at_a_kink_a_gradient_must_lie_between_the_slopes(slopes: tuple[float, f
 
     for x in (np.float64(0), np.array([0.0, 0.5, -1.0])):
         wrong = verify_function(function, gradient(at_zero), {"x": x}, rng=generator())
-        assert f"backward (analytic) {at_zero:g}, central difference (numeric) {(ahead + behind) / 2:g}" in str(wrong)
+        assert f"gradient (analytic) {at_zero:g}, central difference (numeric) {(ahead + behind) / 2:g}" in str(wrong)
     for value in (behind, ahead, (ahead + behind) / 2, 0.9 * behind + 0.1 * ahead):
         verify_function(function, gradient(value), {"x": x}, rng=generator()).raise_if_failed()
 
