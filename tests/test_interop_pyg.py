@@ -115,6 +115,9 @@ def test_direction_weights_and_repeats() -> None:
         "data: 2 entries of A added or raised to make it symmetric (directed=True leaves it as it is)",
     ]
     assert plain.A.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    with pytest.warns(Notice, match="4 edges with edge_weight other than 1 taken as 1"):
+        (zeros,) = from_pyg([path(edge_weight=Tensor([0.0] * 4))])
+    assert zeros.A.nnz == 4  # weights that are not asked for take no edge away
     (kept,) = from_pyg([arcs], weight="edge_weight", directed=True)
     assert kept.A.toarray().tolist() == [[0, 0, 0], [2, 0, 0], [0, 4, 0]]
 

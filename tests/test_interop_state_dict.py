@@ -86,8 +86,9 @@ def test_names_and_shapes_are_those_of_linear_layers(tmp_path: Path) -> None:
     assert (metadata["format"], json.loads(metadata["classes"])) == ("pt", [-1, 1])
 
 
-def test_nothing_is_shared_or_changed() -> None:
-    model = mutag_model(bias=True, pq=(0.5, 0.25))
+@pytest.mark.parametrize("pq", ["learned", (0.5, 0.25)])
+def test_nothing_is_shared_or_changed(pq: Any) -> None:
+    model = mutag_model(bias=True, pq=pq)
     before = [None if w is None else w.copy() for w in model.params]
     state = to_state_dict(model)
     again = from_state_dict(state, like=model)
