@@ -115,7 +115,7 @@ def test_it_learns() -> None:
     data = load_dataset("MUTAG")
     odd, even = [list(data[k::2]) for k in (1, 0)]
     clf = PiNetClassifier(epochs=60, hidden=16, out=8, lr=0.01, random_state=0).fit(odd, data.labels[1::2])
-    assert clf.score(even, data.labels[::2]) > 0.75 > 125 / 188
+    assert clf.score(even, data.labels[::2]) > 0.72 > 65 / 94  # the larger class
 
 
 @settings(max_examples=15)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from minipinet.errors import DataError, Notice
 from minipinet.estimator import PiNetClassifier
 from minipinet.graphs import as_graph
 from minipinet.predictor import PiNet
-from tests.small_data import python, same_bits, two_kinds
+from tests.small_data import ROOT, python, same_bits, two_kinds
 from tests.small_estimator import LABELS, MOLECULES, PAIRS, classifier
 
 
@@ -85,6 +86,12 @@ def test_the_checks_of_scikit_learn_pass_but_for_those_listed() -> None:
     assert not ran & set(NOT_FOR_GRAPHS), "a check that is listed passes"
     assert len(ran) > 40
     assert {"check_classifiers_train", "check_estimators_pickle", "check_methods_subset_invariance"} <= ran
+
+
+def test_the_page_lists_the_same_checks() -> None:
+    page = (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(check_\w+)` \| (.*) \|$", page, re.MULTILINE))
+    assert rows == {name: reason.replace("'", '"') for name, reason in NOT_FOR_GRAPHS.items()}
 
 
 @pytest.mark.filterwarnings("ignore")
