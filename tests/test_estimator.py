@@ -227,6 +227,7 @@ A, X1 = np.eye(2), np.ones((2, 1))
         ([], [], {}, "X: expected at least one graph, got none"),
         ((), [], {}, "X: expected at least one graph, got none"),
         (np.ones((3, 4)), [0, 1, 0], {}, "got ndarray as graph 0"),
+        ([(A, X1, "a")], ["a"], {}, "got tuple as graph 0"),
         (["CCO"], ["a"], {}, "got str as graph 0"),
         ([PAIRS[0], GRAPHS[0]], "ab", {}, r"of one kind, got a \(A, X\) pair as graph 0, a Graph as graph 1"),
         ([(A, X1), (A[:1], X1)], ["a", "b"], {}, "X: graph 1: A: expected a square matrix"),

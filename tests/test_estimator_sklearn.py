@@ -29,6 +29,9 @@ from minipinet.predictor import PiNet
 from tests.small_data import ROOT, python, same_bits, two_kinds
 from tests.small_estimator import LABELS, MOLECULES, PAIRS, classifier
 
+#: Each edge of PAIRS one way, with another weight.
+ARCS = [(np.triu(A) * 2.5, X) for A, X in PAIRS]
+
 
 class RowClassifier(PiNetClassifier):
     """Takes tables, as scikit-learn's checks make them: each row becomes a graph of one node with these features."""
@@ -215,9 +218,9 @@ def test_a_pickle_holds_arrays_and_records_alone() -> None:
     ("graphs", "params"),
     [
         (PAIRS, {}),
-        (PAIRS, {"weight": "w", "directed": True, "pq": (0.5, 1)}),
+        (ARCS, {"weight": "w", "directed": True, "pq": (0.5, 1)}),
         ([as_graph(A, X) for A, X in PAIRS], {"bias": True}),
-        (MOLECULES, {"node_label": "atom", "epochs": 3, "l2": 0.01}),
+        (MOLECULES, {"node_label": "atom", "epochs": 3, "l2": 0.01, "random_state": 7}),
         (MOLECULES, {"features": "degree", "validation": 0.25, "patience": 2, "dtype": "float64"}),
         (MOLECULES, {"features": "constant", "out": 1}),
     ],
@@ -232,7 +235,7 @@ def test_a_saved_model_answers_alike_and_can_be_trained_again(graphs: Any, param
     assert loaded.classes_.tolist() == clf.classes_.tolist()
     assert loaded.n_features_in_ == clf.n_features_in_
     assert same_bits(clone(loaded).fit(graphs, LABELS).model_.params, clf.model_.params)
-    if graphs is not PAIRS:
+    if not isinstance(graphs[0], tuple):  # pairs are the estimator's own way
         assert same_bits(PiNet.load(tmp_path / "model").probabilities(graphs), clf.predict_proba(graphs))
 
 
