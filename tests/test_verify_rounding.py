@@ -37,6 +37,10 @@ def test_at_a_minimum_rounding_is_no_error_and_a_note_says_how_large_it_is(n: in
     found.raise_if_failed()
     assert "the derivatives of x, beside" in str(found)
     assert "are zero but for rounding (" in str(found)
+    a = generator(n).standard_normal(n)
+    verify_function(
+        lambda x: np.sum((x - a) ** 2), lambda x: 2 * (x - a), {"x": a}, rng=generator(), methods=ALL
+    ).raise_if_failed()
     wrong = verify_function(bowl, lambda x: 2 * (x - 1) + 1e-9, at, rng=generator(), methods=ALL)
     assert [r.ok for r in wrong.reports] == [True, False, False, False, False]  # linear in its cotangent it is
 
@@ -124,13 +128,13 @@ def test_huge_inputs_raise_no_warning(size: float) -> None:
 
 def test_truncation_of_a_step_is_extrapolated_where_a_shorter_one_would_be_rounding() -> None:
     def forward(x: Array) -> tuple[Array, Array]:
-        return 1e3 + np.sin(300 * x), x
+        return 1e6 + np.sin(1000 * x), x
 
     def backward(dout: Array, x: Array) -> Array:
-        return 300 * np.cos(300 * x) * dout
+        return 1000 * np.cos(1000 * x) * dout
 
     for seed in range(10):
-        x = generator(seed).standard_normal(5)
+        x = generator(seed).random(5)
         check(forward, backward, seed=seed, x=x).raise_if_failed()
         assert not check(forward, scaled(backward, 1.0001), seed=seed, x=x).ok
 
@@ -171,3 +175,12 @@ def test_one_entry_in_many_is_found_from_about_the_tolerance_times_the_root_of_t
     limit = 1e-6 * np.sqrt(N)
     assert not one_off(10 * limit).ok
     assert one_off(limit / 10).ok
+
+
+def test_an_offset_that_hides_much_is_no_error_and_is_told() -> None:
+    A = generator(9).standard_normal((5, 4))
+    for seed in range(5):
+        x = {"x": generator(seed).standard_normal(4)}
+        found = verify_pair(lambda x: (A @ x + 1e9, None), lambda dout, _: A.T @ dout, x, rng=generator(seed))
+        found.raise_if_failed()
+        assert "rounding lets them be checked to" in str(found)
