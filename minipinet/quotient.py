@@ -55,9 +55,9 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     Notes
     -----
     O((nnz(A) + N d) log) time. Colours are found by a 64-bit hash and confirmed by comparing what was hashed, so that
-    a collision cannot merge two colours. Rows are numbered by first appearance, so that a graph's rows lie together;
-    the entries of a row are ordered by hash, hence by content, so that every sum over colours is taken in the same
-    order whatever the order of the nodes and whatever other graphs are in the data set.
+    a collision cannot merge two colours. Rows, and the entries of a row, are in the order of these hashes, hence of what
+    a colour is: every sum over colours, in the gradients too, is taken in the same order whatever the order of the
+    nodes and whatever other graphs are in the data set, the graphs tested among them.
 
     Examples
     --------
@@ -76,38 +76,28 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     else:
         first = colour = np.arange(len(X))
         content = np.zeros(len(X), np.uint64)
-    X = X[np.sort(first)]
+    X = X[first]
     levels = []
     for _ in range(2):
         before = first
         seen, own, at_own = _neighbourhoods(A, colour, len(first))
         if merge:
             first, colour, content = group(hash_neighbourhoods(seen, own, content), EqualNeighbourhoods(seen, own))
-        levels.append(_take_level(Level(seen, own, at_own, deg[before]), np.sort(first), before))
+        levels.append(_take_rows(Level(seen, own, at_own, deg[before]), first))
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
     counts = scipy.sparse.coo_array((np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))).tocsr()
-    rank = _rank(first)
-    counts = scipy.sparse.csr_array((counts.data, rank[counts.indices], counts.indptr), shape=counts.shape)
-    return Quotient(X, (levels[0], levels[1]), counts, rank[colour])
+    return Quotient(X, (levels[0], levels[1]), counts, colour)
 
 
-def _take_level(level: Level, rows: Array, before: Array) -> Level:
-    """Keep one node a colour (in rising order) and number the columns by `before`, the first node of each."""
+def _take_rows(level: Level, rows: Array) -> Level:
+    """Keep one node a colour, in the order given."""
     indptr, entry = row_entries(level.A.indptr, rows)
-    rank = _rank(before)
     A = scipy.sparse.csr_array(
-        (level.A.data[entry], rank[level.A.indices[entry]], indptr), shape=(len(rows), level.A.shape[1])
+        (level.A.data[entry], level.A.indices[entry], indptr), shape=(len(rows), level.A.shape[1])
     )
     at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
-    return Level(A, rank[level.own[rows]], at_own, level.deg[np.argsort(before)])
-
-
-def _rank(first: Array) -> Array:
-    """Return the place of each number among all, all of them different."""
-    rank = np.empty_like(first)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank
+    return Level(A, level.own[rows], at_own, level.deg)
 
 
 def _neighbourhoods(A: Sparse, colour: Array, n: int) -> tuple[Sparse, Array, Array]:

@@ -77,7 +77,7 @@ class _GCN:
     lr: float = 1e-3
     hidden: int = 100
     out: int = 64
-    bias: bool = False
+    bias: bool = True
     l2: float = 0.0
     init: str = "he"
     dtype: str = "float32"
@@ -96,8 +96,8 @@ class _GCN:
         return asdict(self)
 
     def grid(self) -> list[Self]:
-        """Return this one, and others with the usual and ten times the step size, without biases and with them."""
-        others = [replace(self, lr=lr, bias=bias) for lr in (1e-3, 1e-2) for bias in (False, True)]
+        """Return this one, and others with the usual and ten times the step size, with biases and without them."""
+        others = [replace(self, lr=lr, bias=bias) for lr in (1e-3, 1e-2) for bias in (True, False)]
         return [self, *(other for other in others if other != self)]
 
     def _fit(
