@@ -23,9 +23,11 @@ except ImportError:  # Windows has no flock: two writers to one folder are not n
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` to `path`; whatever happens on the way, `path` holds the old or the new content, whole.
+    """Write `content` to `path`; whatever happens on the way, a file there holds the old or the new content, whole.
 
-    A file that holds the content already is left as it is.
+    A file that holds the content already is left as it is. A symbolic link stays one: what it names is written. What
+    cannot be replaced is written to as it stands: a pipe, a device, and a stream of this process such as
+    ``/dev/stdout``, whatever it leads to.
 
     Raises
     ------
@@ -33,22 +35,44 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         When the file cannot be written (disk full, no such folder, no permission); nothing is left behind.
     """
     path = Path(path)
-    if _holds(path, content):
-        return
-    # Through a link to the file it names, so that the link survives.
-    target = Path(os.path.realpath(path))
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        try:
-            with partial.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        if (stream := _stream_of(path)) is not None:
+            _write_to(os.dup(stream), content)
+        elif path.exists() and not path.is_file() and not path.is_dir():
+            _write_to(os.open(path, os.O_WRONLY), content)
+        elif not _holds(path, content):
+            _replace(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise MinipinetError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _stream_of(path: Path) -> int | None:
+    """Return the number of the open file of this process that `path` stands for, as ``/dev/stdout`` does for 1."""
+    for _ in range(8):  # links on the way, of which Linux follows forty
+        folder = os.path.realpath(path.parent)
+        if path.name.isdecimal() and folder in ("/dev/fd", os.path.realpath("/proc/self/fd")):
+            return int(path.name)
+        if not path.is_symlink():
+            break
+        path = path.parent / path.readlink()
+    return None
+
+
+def _write_to(number: int, content: bytes) -> None:
+    with open(number, "wb") as file:
+        file.write(content)
+
+
+def _replace(target: Path, content: bytes) -> None:
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _holds(path: Path, content: bytes) -> bool:
