@@ -55,8 +55,8 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     Notes
     -----
     O((nnz(A) + N d) log) time. Colours are found by a 64-bit hash and confirmed by comparing what was hashed, so that
-    a collision cannot merge two colours. Rows, and the entries of a row, are in the order of these hashes, hence of what
-    a colour is: every sum over colours, in the gradients too, is taken in the same order whatever the order of the
+    a collision cannot merge two colours. Rows, and the entries of a row, are in the order of these hashes, hence of
+    what a colour is: every sum over colours, in the gradients too, is taken in the same order whatever the order of the
     nodes and whatever other graphs are in the data set, the graphs tested among them.
 
     Examples
