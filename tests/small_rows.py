@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from minipinet.experiments.records import Cell, Row
@@ -30,6 +31,19 @@ def row(cell: Cell = CELL, accuracy: float = 2 / 3, **fields: Any) -> Row:
     return made._replace(**fields)
 
 
+def agreeing(made: Row) -> Row:
+    """Return a row with as many test graphs as its accuracy needs, none of them trained on, and that many right."""
+    share = Fraction(made.accuracy).limit_denominator(1000)
+    right, tested = share.numerator, share.denominator
+    assert right / tested == made.accuracy, "a store holds accuracies that are shares of some graphs"
+    return made._replace(
+        test_index=list(range(1000, 1000 + tested)),
+        truth=[1] * tested,
+        predictions=[[1] * right + [0] * (tested - right)],
+        duplicates={"test": 1, "other_class": 0},
+    )
+
+
 def several(count: int = 5) -> list[Row]:
     """Return rows of different folds."""
-    return [row(CELL._replace(fold=fold), accuracy=(fold + 1) / 7) for fold in range(count)]
+    return [agreeing(row(CELL._replace(fold=fold), accuracy=(fold % 7 + 1) / 7)) for fold in range(count)]

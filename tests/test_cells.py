@@ -12,9 +12,9 @@ from minipinet.crossval import cross_validate
 from minipinet.datasets import load_dataset
 from minipinet.errors import UsageError
 from minipinet.experiments.cells import differences, run_cell, split_of, versions
+from minipinet.experiments.columns import from_values, to_values
 from minipinet.experiments.data import load_cell_data
 from minipinet.experiments.records import PROTOCOLS, Cell, Row, to_variant, without_timings
-from minipinet.experiments.store import from_values, to_values
 from minipinet.settings import Settings
 
 SMALL: dict[str, Any] = {"epochs": 2, "hidden": 4, "out": 2}

@@ -19,6 +19,7 @@ from minipinet.experiments.records import Row
 from minipinet.experiments.store import insert, open_store, rows
 from minipinet.results.tables import make_tables
 from tests.cli_calls import call
+from tests.small_rows import agreeing
 from tests.table_rows import folds, trials
 
 
@@ -34,7 +35,8 @@ def fill(made: Sequence[Row], path: str = "results.sqlite") -> None:
             assert insert(store, row)
 
 
-MADE = [*folds([0.75, 1.0]), *folds([0.5, 0.75], "wl"), *trials([0.25])]
+# A store holds rows whose accuracy is that of their predictions.
+MADE = [agreeing(row) for row in (*folds([0.75, 1.0]), *folds([0.5, 0.75], "wl"), *trials([0.25]))]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -111,10 +113,14 @@ def test_several_files_of_rows_make_one_store(capsys: pytest.CaptureFixture[str]
     with open_store("new.sqlite", read_only=True) as store, open_store("results.sqlite", read_only=True) as first:
         assert list(rows(store)) == list(rows(first))
     Path("c.csv").write_text("not rows")
-    outcome = call(capsys, "results", "other.sqlite", "--import", "a.csv.xz", "c.csv")
-    assert outcome.status == 1
-    with open_store("other.sqlite", read_only=True) as store:  # what came whole before the wrong one stays
-        assert list(rows(store)) == MADE[:4]
+    with open_store("other.sqlite") as store:
+        insert(store, MADE[-1])
+    for name in ("other.sqlite", "none.sqlite"):
+        outcome = call(capsys, "results", name, "--import", "a.csv.xz", "c.csv")
+        assert outcome.status == 1
+    with open_store("other.sqlite", read_only=True) as store:  # all files or none
+        assert list(rows(store)) == MADE[-1:]
+    assert not list(Path().glob("*none*"))
 
 
 @pytest.mark.parametrize("words", [[], ["--experiment", "message-passing"], ["--format", "latex"]])
@@ -131,7 +137,14 @@ def test_a_store_without_rows_says_so(words: list[str], capsys: pytest.CaptureFi
     [
         ("none.sqlite", "none.sqlite: there is no results store"),
         ("notes.txt", "notes.txt: is no results store of minipinet; name another file"),
-        (".", ".: cannot be used as a results store: Is a directory"),
+        (".", ".: is a folder; a results store is a file"),
+        ("results.sqlite --output .", "--output: expected a file, got the folder ."),
+        ("results.sqlite --export .", "--export: expected a file, got the folder ."),
+        ("results.sqlite --import .", "--import: expected a file, got the folder ."),
+        ("results.sqlite --output=", "--output: expected the name of a file, got ''"),
+        ("results.sqlite --export=", "--export: expected the name of a file, got ''"),
+        ("results.sqlite --import=", "--import: there is no file ''"),
+        ("results.sqlite --figures=", "--figures: expected the name of a folder, got ''"),
         ("results.sqlite --format pdf", "--format: expected one of text, markdown, latex, csv, got 'pdf'"),
         ("results.sqlite --format markdwn",
          "--format: expected one of text, markdown, latex, csv, got 'markdwn'; did you mean markdown?"),
@@ -158,7 +171,7 @@ def test_misuse_is_one_sentence_and_changes_nothing(words: str, text: str, capsy
     before = {path: path.read_bytes() for path in Path().iterdir()}
     outcome = call(capsys, "results", *words.split())
     assert (outcome.out, outcome.err) == ("", f"minipinet: error: {text}\n")
-    assert outcome.status == (1 if words == "." else 2)
+    assert outcome.status == 2
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
@@ -186,13 +199,10 @@ def test_what_cannot_be_read_or_written_is_a_failure(
 def test_a_row_that_somebody_edited_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     fill(MADE)
     for column, value, text in (
-        ("details", "{", "edited.sqlite: holds a row that cannot be read: Expecting property name"),
-        (
-            "variant",
-            "oops",
-            "comparison/paper/pinetoops/MUTAG:labels/repeat 0/fold 0: expected settings as a JSON object",
-        ),
-        ("variant", "[]", "comparison/paper/pinet[]/MUTAG:labels/repeat 0/fold 0: expected settings as a JSON object"),
+        ("details", "{", "details: cannot be read as JSON: Expecting property name"),
+        ("variant", "oops", "variant: expected settings as a JSON object, got 'oops'"),
+        ("variant", "[]", "variant: expected settings as a JSON object, got '[]'"),
+        ("features", b"\xff", "features: expected a name, got b'\\xff'"),
     ):
         shutil.copy("results.sqlite", "edited.sqlite")
         with sqlite3.connect("edited.sqlite") as store:
@@ -200,7 +210,8 @@ def test_a_row_that_somebody_edited_is_one_sentence(capsys: pytest.CaptureFixtur
         store.close()
         outcome = call(capsys, "results", "edited.sqlite")
         assert (outcome.status, outcome.out) == (1, "")
-        assert outcome.err.startswith(f"minipinet: error: {text}")
+        where = "edited.sqlite: comparison/paper/pinet{}/MUTAG:labels/repeat 0/fold 0: "
+        assert outcome.err.startswith(f"minipinet: error: {where}{text}")
 
 
 def test_reading_leaves_a_store_that_is_being_written_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

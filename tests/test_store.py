@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 
 from minipinet.errors import DataError, MinipinetError, UsageError
+from minipinet.experiments.columns import COLUMNS
 from minipinet.experiments.records import Cell
-from minipinet.experiments.store import COLUMNS, cells_in, insert, open_store, rows
+from minipinet.experiments.store import cells_in, insert, open_store, rows
 from tests.small_data import ROOT, command, environment
-from tests.small_rows import CELL, row, several
+from tests.small_rows import CELL, agreeing, row, several
 
 
 def test_a_row_comes_back_equal(tmp_path: Path) -> None:
-    odd = row(
-        CELL._replace(dataset="a/b c'", variant='{"pq":[1.0,0.0]}', fold=7), accuracy=0.1 + 0.2, validation_index=[8]
+    odd = agreeing(
+        row(CELL._replace(dataset="a/b c'", variant='{"pq":[1.0,0.0]}', fold=7), accuracy=1 / 49, validation_index=[8])
     )
     with open_store(tmp_path / "s.sqlite") as store:
         assert insert(store, row())
@@ -36,8 +37,8 @@ def test_a_row_comes_back_equal(tmp_path: Path) -> None:
 
 def test_the_first_row_of_a_key_stays(tmp_path: Path) -> None:
     with open_store(tmp_path / "s") as store:
-        assert insert(store, row(accuracy=0.25))
-        assert not insert(store, row(accuracy=0.75))
+        assert insert(store, agreeing(row(accuracy=0.25)))
+        assert not insert(store, agreeing(row(accuracy=0.75)))
         assert [found.accuracy for found in rows(store)] == [0.25]
 
 
@@ -157,7 +158,8 @@ def damaged(path: Path) -> None:
         (other_database, UsageError, "is no results store of minipinet; name another file"),
         (other_schema, DataError, r"is a results store of another version \(schema 99, known is 1\)"),
         (damaged, DataError, "is damaged: "),
-        (Path.mkdir, MinipinetError, "cannot be used as a results store: Is a directory"),
+        (Path.mkdir, UsageError, "is a folder; a results store is a file"),
+        (os.mkfifo, UsageError, "is no results store of minipinet; name another file"),
     ],
 )
 @pytest.mark.parametrize("read_only", [False, True])

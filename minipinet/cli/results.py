@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minipinet._words import counted, nearest
 from minipinet.cli import common
-from minipinet.errors import DataError, MinipinetError, UsageError
+from minipinet.errors import UsageError
 
 if TYPE_CHECKING:
     from minipinet.experiments.records import Row
@@ -103,7 +103,13 @@ def _check(args: argparse.Namespace, option: str, known: Sequence[str]) -> None:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Refuse to read and write one file under two names, and above all to write over the store."""
+    """Refuse what is no name of a file, and to read and write one file under two names, above all that of the store."""
+    for option in ("output", "export", "figures"):
+        given, kind = getattr(args, option), "folder" if option == "figures" else "file"
+        if given == "":
+            raise UsageError(f"--{option}: expected the name of a {kind}, got ''")
+        if kind == "file" and given is not None and Path(given).is_dir():
+            raise UsageError(f"--{option}: expected a file, got the folder {given}")
     store = Path(args.store).resolve()
     taken = {store.with_name(store.name + end): "the store" for end in ("", "-wal", "-shm")}
     named = [("import", path) for path in args.import_ or ()] + [("export", args.export), ("output", args.output)]
@@ -115,24 +121,18 @@ def _check_files(args: argparse.Namespace) -> None:
 
 
 def _import(store_path: str, paths: Sequence[str]) -> int:
-    """Add the rows of files, each whole or not at all; a store that was made for rows that never came goes again."""
+    """Add the rows of files, all or none; a new store comes with them or not at all."""
     from minipinet.experiments.exchange import import_csv
-    from minipinet.experiments.store import cells_in, open_store
+    from minipinet.experiments.store import new_store, open_store
 
     for path in paths:
-        if not Path(path).is_file():
-            raise UsageError(f"--import: there is no file {path}")
-    existed, empty = Path(store_path).exists(), True
-    try:
-        with open_store(store_path) as store:
-            try:
-                return sum(import_csv(store, path) for path in paths)
-            finally:
-                empty = not cells_in(store)
-    except MinipinetError:
-        if not existed and empty:
-            Path(store_path).unlink(missing_ok=True)
-        raise
+        if path == "" or not Path(path).exists():
+            raise UsageError(f"--import: there is no file {path or repr(path)}")
+        if Path(path).is_dir():
+            raise UsageError(f"--import: expected a file, got the folder {path}")
+    opened = open_store if Path(store_path).exists() else new_store
+    with opened(store_path) as store:
+        return import_csv(store, *paths)
 
 
 def _read(args: argparse.Namespace) -> tuple[list[Row], int | None]:
@@ -141,14 +141,9 @@ def _read(args: argparse.Namespace) -> tuple[list[Row], int | None]:
     from minipinet.experiments.store import open_store, rows
 
     asked = {} if args.experiment is None else {"experiment": args.experiment}
-    try:
-        with open_store(args.store, read_only=True) as store:
-            exported = None if args.export is None else export_csv(store, args.export, **asked)
-            return list(rows(store, **asked)), exported
-    except MinipinetError:
-        raise
-    except (ValueError, TypeError, RecursionError) as error:  # a row that somebody edited
-        raise DataError(f"{args.store}: holds a row that cannot be read: {error}") from error
+    with open_store(args.store, read_only=True) as store:
+        exported = None if args.export is None else export_csv(store, args.export, **asked)
+        return list(rows(store, **asked)), exported
 
 
 def _draw(rows: Sequence[Row], folder: Path) -> list[str]:

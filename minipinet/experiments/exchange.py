@@ -7,7 +7,6 @@ import csv
 import gzip
 import hashlib
 import io
-import json
 import lzma
 import os
 import zlib
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from minipinet._files import write_whole
-from minipinet.baselines.system import SYSTEMS
 from minipinet.errors import DataError
-from minipinet.experiments.records import EXPERIMENTS, PROTOCOLS, Row, without_timings
-from minipinet.experiments.store import COLUMNS, Store, from_values, insert, rows, to_values
+from minipinet.experiments.columns import COLUMNS, from_values, to_values
+from minipinet.experiments.records import Row, without_timings
+from minipinet.experiments.store import Store, insert, rows
 
 #: The columns of the file: those of the store, and a checksum of the line before it.
 HEADER = [*COLUMNS, "checksum"]
@@ -28,10 +27,22 @@ _FROM_TEXT = {"INTEGER": int, "REAL": float, "TEXT": str, "JSON": str}
 _LONGEST_FIELD = 2**30
 
 
-#: What opens and packs a file of this ending; any other is plain text.
-_OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-#: No time of day in the file: the same rows give the same bytes.
+def _unpack_xz(data: bytes) -> bytes:
+    """Return what is packed in `data`, all of it: `lzma.decompress` is silent about what stands behind."""
+    parts: list[bytes] = []
+    while data or not parts:
+        unpack = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+        parts.append(unpack.decompress(data))
+        if not unpack.eof:
+            raise EOFError("the packed data end early")
+        data = unpack.unused_data
+    return b"".join(parts)
+
+
+#: What packs and unpacks a file of this ending; any other is plain text. No time of day in the file: the same rows give
+#: the same bytes.
 _PACK = {".gz": lambda data: gzip.compress(data, mtime=0), ".xz": lzma.compress}
+_UNPACK = {".gz": gzip.decompress, ".xz": _unpack_xz}
 
 
 def export_csv(store: Store, path: str | os.PathLike[str], **fields: Any) -> int:
@@ -61,29 +72,30 @@ def export_csv(store: Store, path: str | os.PathLike[str], **fields: Any) -> int
     return count
 
 
-def import_csv(store: Store, path: str | os.PathLike[str]) -> int:
-    """Add the rows of a file that :func:`export_csv` wrote, plain or packed, all or none, and return how many were new.
+def import_csv(store: Store, *paths: str | os.PathLike[str]) -> int:
+    """Add the rows of files that :func:`export_csv` wrote, plain or packed, all or none, and return how many were new.
 
     Rows that the store has already, to the same result (times and versions aside), stay as they are.
 
     Raises
     ------
     DataError
-        Naming the line: for a row that was changed, one of an unknown experiment, protocol or system, and one whose
-        cell has another result in the store; for a file with other columns.
+        Naming file and line: for a row that was changed, one whose fields cannot be those of a row, and one whose cell
+        has another result in the store; for a file with other columns.
     """
-    path = Path(path)
     added = 0
     store.execute("BEGIN IMMEDIATE")
     try:
-        for line, row in _read(path):
-            if insert(store, row):
-                added += 1
-            elif (difference := _difference(row, next(rows(store, key=row.cell.key)))) is not None:
-                raise DataError(f"{path}, line {line}: the store has {row.cell.key} with another {difference}")
+        for path in map(Path, paths):
+            for line, row in _read(path):
+                if insert(store, row):
+                    added += 1
+                elif (difference := _difference(row, next(rows(store, key=row.cell.key)))) is not None:
+                    raise DataError(f"{path}, line {line}: the store has {row.cell.key} with another {difference}")
         store.execute("COMMIT")
     except BaseException:
-        store.execute("ROLLBACK")
+        if store.in_transaction:  # a full disk ends it by itself
+            store.execute("ROLLBACK")
         raise
     return added
 
@@ -91,8 +103,10 @@ def import_csv(store: Store, path: str | os.PathLike[str]) -> int:
 def _read(path: Path) -> Iterator[tuple[int, Row]]:
     """Yield the rows of a file with their line numbers."""
     try:
-        with _OPEN.get(path.suffix, open)(path, "rt", encoding="utf-8", newline="") as file, _long_fields():
-            reader = csv.reader(file, strict=True)
+        data = path.read_bytes()
+        text = (_UNPACK[path.suffix](data) if path.suffix in _UNPACK else data).decode()
+        with _long_fields():
+            reader = csv.reader(io.StringIO(text, newline=""), strict=True)
             header = next(reader, [])
             if header != HEADER:
                 raise DataError(f"{path}, line 1: expected the columns {','.join(HEADER):.60}..., got {header!r:.60}")
@@ -109,15 +123,12 @@ def _row(cells: list[str], where: str) -> Row:
     if _checksum(cells) != checksum:
         raise DataError(f"{where}: was changed: its checksum is not that of its fields")
     try:
-        row = from_values(tuple(_FROM_TEXT[kind](cell) for kind, cell in zip(COLUMNS.values(), cells, strict=True)))
-    except (ValueError, json.JSONDecodeError) as error:
+        values = [_FROM_TEXT[kind](cell) for kind, cell in zip(COLUMNS.values(), cells, strict=True)]
+        return from_values(tuple(values))
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error
+    except ValueError as error:  # no number
         raise DataError(f"{where}: cannot be read: {error}") from error
-    for name, known in (("experiment", EXPERIMENTS), ("protocol", PROTOCOLS), ("system", SYSTEMS)):
-        if getattr(row.cell, name) not in known:
-            raise DataError(f"{where}: {name}: expected one of {', '.join(known)}, got {getattr(row.cell, name)!r}")
-    if row.cell.key != cells[0]:
-        raise DataError(f"{where}: expected the key {row.cell.key!r}, got {cells[0]!r}")
-    return row
 
 
 def _checksum(cells: list[str]) -> str:

@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeVar
 
 from minipinet.errors import DataError, MinipinetError, UsageError
-from minipinet.experiments.records import Cell, Row, to_text
+from minipinet.experiments.columns import COLUMNS, from_values, to_cell, to_values
+from minipinet.experiments.records import Cell, Row
 
-#: An open store.
-Store: TypeAlias = sqlite3.Connection
+_T = TypeVar("_T")
 
 #: Marks the file as one of ours: "PiNe" in ASCII, where SQLite keeps the application's number.
 APPLICATION = 0x50694E65
 SCHEMA = 1
 
-_PLAIN = {"seed": "INTEGER", "digest": "TEXT", "accuracy": "REAL", "seconds": "REAL"}
-#: Every column with its type, in order: the key, the fields of `Cell`, and those of `Row`; JSON stands there as text.
-COLUMNS = {
-    "key": "TEXT",
-    **{name: "INTEGER" if name in ("shuffled", "size", "repeat", "fold") else "TEXT" for name in Cell._fields},
-    **{name: _PLAIN.get(name, "JSON") for name in Row._fields if name != "cell"},
-}
 _ORDER = ", ".join(Cell._fields)
 #: Seconds to wait for another process that writes.
 _PATIENCE = 60.0
 
 
+class Store(sqlite3.Connection):
+    """An open store."""
+
+    path: Path  #: as it was given, for messages
+
+
 @contextlib.contextmanager
 def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Iterator[Store]:
-    """Open a results store, making it if there is none.
+    """Open a results store, making it if there is none; a new one appears under its name whole.
 
     Any number of processes may read while others write; each row is written whole or not at all, and is on the disk
     when :func:`insert` returns. The file must be on a local disk: SQLite's write-ahead log needs shared memory.
@@ -44,7 +43,8 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Iter
     path : path
         Of the file; beside it stand ``-wal`` and ``-shm`` while it is open, and after a kill.
     read_only : bool
-        Make and change nothing.
+        Make and change nothing. A store in a folder that cannot be written, such as one on a read-only medium, is read
+        as a file that nobody changes, unless a writer's log stands beside it.
 
     Raises
     ------
@@ -62,26 +62,67 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Iter
     ...     cells_in(store)
     []
     """
-    path = Path(path)
-    _check_file(path, read_only)
-    # Symbolic links are followed, so that two names of one store share its log.
-    uri = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
-    with _told(path):
-        store = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
-        with contextlib.closing(store):
-            _check_schema(store, path, read_only)
+    place = Path(path)
+    if not _is_there(path, read_only) and not read_only:
+        try:
+            with new_store(path):
+                pass
+        except UsageError:
+            if not place.exists():
+                raise
+    still = read_only and _is_still(place.resolve())
+    with _connected(place, f"{'ro' if read_only else 'rw'}{'&immutable=1' if still else ''}", place) as store:
+        store.execute("PRAGMA busy_timeout")  # opens the file: what is wrong with it is told here
+        if not read_only and _marks(store) == (0, 0, 0):
+            store.execute("PRAGMA journal_mode = WAL")
+            _make_table(store)
+        _check_schema(store)
+        store.execute("PRAGMA synchronous = FULL")
+        yield store
+
+
+@contextlib.contextmanager
+def new_store(path: str | os.PathLike[str]) -> Iterator[Store]:
+    """Make a store that appears under its name when the block ends, whole, and not at all when the block raises.
+
+    Raises
+    ------
+    UsageError
+        When something has this name by then.
+    MinipinetError
+        When the file cannot be written.
+    """
+    place = Path(path)
+    target = place.resolve()  # of a symbolic link, which stays one
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    except OSError as error:
+        raise MinipinetError(f"{path}: cannot be used as a results store: {error.strerror}") from error
+    with folder:
+        made = Path(folder.name) / target.name
+        with _connected(made, "rwc", place) as store:
+            _make_table(store)
             yield store
+            store.execute("PRAGMA journal_mode = WAL")  # last, so that the one file holds all
+        try:
+            _give_name(made, target)
+        except FileExistsError:
+            raise UsageError(f"{path}: something has this name meanwhile; try again") from None
+        except OSError as error:
+            raise MinipinetError(f"{path}: cannot be used as a results store: {error.strerror}") from error
 
 
 def insert(store: Store, row: Row) -> bool:
     """Add a row unless its key is there, in one transaction; return whether it was added."""
     marks = ", ".join("?" * len(COLUMNS))
-    return store.execute(f"INSERT OR IGNORE INTO results VALUES ({marks})", to_values(row)).rowcount == 1
+    query = f"INSERT INTO results VALUES ({marks}) ON CONFLICT (key) DO NOTHING"
+    return store.execute(query, to_values(row)).rowcount == 1
 
 
 def cells_in(store: Store) -> list[Cell]:
     """Return the cells of all rows, in order."""
-    return [Cell(*values) for values in store.execute(f"SELECT {_ORDER} FROM results ORDER BY {_ORDER}")]
+    found = store.execute(f"SELECT key, {_ORDER} FROM results ORDER BY {_ORDER}")
+    return [_located(store, to_cell, key, values) for key, *values in found]
 
 
 def rows(store: Store, **fields: Any) -> Iterator[Row]:
@@ -93,62 +134,105 @@ def rows(store: Store, **fields: Any) -> Iterator[Row]:
     ------
     UsageError
         For a name that is no field of a cell, nor ``key``.
+    DataError
+        On the way, for a row that somebody edited, naming file, key and field.
     """
     unknown = fields.keys() - {"key", *Cell._fields}
     if unknown:
         raise UsageError(f"fields: expected names among key, {_ORDER}, got {', '.join(sorted(unknown))}")
     where = " AND ".join(f"{name} = ?" for name in fields)
     query = f"SELECT * FROM results {'WHERE ' + where if where else ''} ORDER BY {_ORDER}"
-    return map(from_values, store.execute(query, tuple(fields.values())))
+    found = store.execute(query, tuple(fields.values()))
+    return (_located(store, _to_row, values[0], values) for values in found)
 
 
-def to_values(row: Row) -> tuple[Any, ...]:
-    """Return what the columns hold for a row."""
-    found = {"key": row.cell.key, **row.cell._asdict(), **row._asdict()}
-    return tuple(to_text(found[name]) if kind == "JSON" else found[name] for name, kind in COLUMNS.items())
+def _to_row(_: Any, values: Sequence[Any]) -> Row:
+    return from_values(values)
 
 
-def from_values(values: tuple[Any, ...]) -> Row:
-    """Return the row of what the columns hold."""
-    named = zip(COLUMNS.items(), values, strict=True)
-    found = {name: json.loads(value) if kind == "JSON" else value for (name, kind), value in named}
-    cell = Cell(*(found[name] for name in Cell._fields))
-    return Row(cell, *(found[name] for name in Row._fields if name != "cell"))
-
-
-def _check_file(path: Path, read_only: bool) -> None:
-    """Refuse what cannot be a store before SQLite touches it."""
+def _located(store: Store, read: Callable[[Any, Sequence[Any]], _T], key: Any, values: Sequence[Any]) -> _T:
+    """Return what `read` makes of a row, with file and key in front of its errors."""
     try:
-        with path.open("rb") as file:
-            head = file.read(16)
-    except FileNotFoundError:
+        return read(key, values)
+    except DataError as error:
+        raise DataError(f"{store.path}: {key}: {error}") from error
+
+
+def _is_there(path: str | os.PathLike[str], read_only: bool) -> bool:
+    """Return whether there is a file that may be a store; refuse what cannot be one before SQLite touches it."""
+    place = Path(path)
+    if not os.fspath(path):
+        raise UsageError("store: expected the name of a file, got ''")
+    if place.is_dir():
+        raise UsageError(f"{path}: is a folder; a results store is a file")
+    if not place.exists():
         if read_only:
-            raise UsageError(f"{path}: there is no results store") from None
-        return
-    except OSError as error:
-        raise MinipinetError(f"{path}: cannot be used as a results store: {error.strerror}") from error
+            raise UsageError(f"{path}: there is no results store")
+        return False
+    head = None
+    if place.is_file():  # reading a pipe would wait for whoever writes it
+        try:
+            with place.open("rb") as file:
+                head = file.read(16)
+        except OSError as error:
+            raise MinipinetError(f"{path}: cannot be used as a results store: {error.strerror}") from error
     if head not in (b"", b"SQLite format 3\0"):
         raise UsageError(f"{path}: is no results store of minipinet; name another file")
+    return True
 
 
-def _check_schema(store: Store, path: Path, read_only: bool) -> None:
-    """Make the table in a new file; refuse a database that is not ours."""
-    store.execute("PRAGMA busy_timeout")  # opens the file: what is wrong with it is told here
-    if not read_only and _marks(store) == (0, 0, 0):
-        store.execute("PRAGMA journal_mode = WAL")
-        store.execute("BEGIN IMMEDIATE")
-        if _marks(store) == (0, 0, 0):  # once more: another process may have made it in the meantime
-            columns = ", ".join(f"{name} {kind.replace('JSON', 'TEXT')} NOT NULL" for name, kind in COLUMNS.items())
-            store.execute(f"CREATE TABLE results ({columns}, PRIMARY KEY (key))")
-            store.execute(f"PRAGMA application_id = {APPLICATION}")
-            store.execute(f"PRAGMA user_version = {SCHEMA}")
-        store.execute("COMMIT")
-    application, schema, _ = _marks(store)
+def _is_still(file: Path) -> bool:
+    """Return whether nobody changes a file: SQLite could not open it otherwise, for want of a place for `-shm`."""
+    logs = [file.with_name(file.name + end) for end in ("-wal", "-journal")]
+    return not os.access(file.parent, os.W_OK) and not any(log.exists() and log.stat().st_size for log in logs)
+
+
+def _give_name(made: Path, target: Path) -> None:
+    """Give a file its name unless something has it."""
+    try:
+        os.link(made, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if target.exists():
+            raise FileExistsError from None
+        made.rename(target)
+
+
+def _make_table(store: Store) -> None:
+    """Make the table unless another process has."""
+    store.execute("BEGIN IMMEDIATE")
+    if _marks(store) == (0, 0, 0):
+        columns = ", ".join(f"{name} {kind.replace('JSON', 'TEXT')} NOT NULL" for name, kind in COLUMNS.items())
+        store.execute(f"CREATE TABLE results ({columns}, PRIMARY KEY (key))")
+        store.execute(f"PRAGMA application_id = {APPLICATION}")
+        store.execute(f"PRAGMA user_version = {SCHEMA}")
+    store.execute("COMMIT")
+
+
+def _check_schema(store: Store) -> None:
+    """Refuse a database that is not ours."""
+    application, schema, tables = _marks(store)
+    if (application, schema, tables) == (0, 0, 0):
+        raise UsageError(f"{store.path}: there is no results store yet, only an empty file")
     if application != APPLICATION:
-        raise UsageError(f"{path}: is no results store of minipinet; name another file")
+        raise UsageError(f"{store.path}: is no results store of minipinet; name another file")
     if schema != SCHEMA:
-        raise DataError(f"{path}: is a results store of another version (schema {schema}, known is {SCHEMA})")
-    store.execute("PRAGMA synchronous = FULL")
+        raise DataError(f"{store.path}: is a results store of another version (schema {schema}, known is {SCHEMA})")
+
+
+@contextlib.contextmanager
+def _connected(file: Path, mode: str, path: Path) -> Iterator[Store]:
+    """Open a database, and tell SQLite's errors as those of `path`, now and in the block."""
+    # Symbolic links are followed, so that two names of one store share its log.
+    uri = f"{file.resolve().as_uri()}?mode={mode}"
+    with _told(path):
+        store = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None, factory=Store)
+        with contextlib.closing(store):
+            store.path = path
+            # What is no UTF-8 comes as text that no row may hold, and is refused with its key.
+            store.text_factory = lambda text: text.decode(errors="surrogateescape")
+            yield store
 
 
 def _marks(store: Store) -> tuple[int, int, int]:
