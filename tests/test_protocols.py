@@ -11,11 +11,11 @@ import pytest
 
 from minipinet._array import Array
 from minipinet.baselines.pinet import PiNetSystem
-from minipinet.baselines.system import System, system_named
+from minipinet.baselines.system import SYSTEMS, System, system_named
 from minipinet.baselines.weisfeiler_lehman import WeisfeilerLehman
 from minipinet.datasets import Dataset, dataset_from_graphs
 from minipinet.errors import UsageError
-from minipinet.experiments.protocols import Split, count_duplicates, find_copies, run_split, splits
+from minipinet.experiments.protocols import Split, candidates, count_duplicates, find_copies, run_split, splits
 from minipinet.experiments.records import PROTOCOLS
 from minipinet.graphs import as_graph, permute_nodes
 from minipinet.splits import stratified_folds
@@ -75,8 +75,8 @@ def test_nothing_of_a_test_graph_but_its_form_is_shown(protocol: str) -> None:
             seen = shown.train if shown.validation is None else np.concatenate([shown.train, shown.validation])
             assert sorted(seen.tolist()) == split.train.tolist(), "each training graph once, and no other"
             assert shown.y[seen].tolist() == DATA.y[seen].tolist()
-            assert shown.train.tolist() == outcome.train.tolist(), "the index sets that are saved are those used"
             assert (shown.validation is None) == (outcome.validation is None) == (protocol != "fair")
+        assert recorder.shown[0].train.tolist() == outcome.train.tolist(), "what is saved is what was used"
         assert not set(split.train.tolist()) & set(split.test.tolist())
         assert outcome.predictions.shape == (3 if protocol == "fair" else 1, len(split.test))
         assert not outcome.predictions.any(), "who remembers test labels knows the placeholder alone"
@@ -88,41 +88,36 @@ def test_fair_takes_the_first_of_the_best_and_trains_it_with_other_seeds() -> No
     assert [shown.width for shown in recorder.shown] == [1, 2, 3, 2, 2, 2]
     assert outcome.settings == {"width": 2}
     assert [tried["validation_accuracy"] for tried in outcome.details["candidates"]] == [0.5, 0.75, 0.75]
-    assert len(outcome.details["trainings"]) == 3
     seeds = [shown.seed for shown in recorder.shown]
     assert len(set(seeds)) == 4
     assert seeds[:3] == [5] * 3
-    assert outcome.validation is not None
-    assert np.bincount(DATA.y[outcome.validation]).tolist() == [5, 4] or len(outcome.validation) == 9
+
+
+def test_fair_holds_out_a_fresh_stratified_tenth_from_each_training() -> None:
+    recorders = Recorder(), Recorder()
+    split = splits("fair", DATA.labels, 0)[0]
+    first, again = (run_split("fair", recorder, DATA, split, seed=5) for recorder in recorders)
+    held = [np.asarray(shown.validation).tolist() for shown in recorders[0].shown]
+    assert held[0] == held[1] == held[2] == np.asarray(first.validation).tolist(), "candidates are compared on one part"
+    assert len({tuple(part) for part in held}) == 4, "the choice has a part, and each final training another"
+    for part in held:
+        assert sorted(np.bincount(DATA.y[part]).tolist()) == [4, 5], "nine of ninety, of both classes alike"
+    assert [training["validation_index"] for training in first.details["trainings"]] == held[3:]
+    assert held == [np.asarray(shown.validation).tolist() for shown in recorders[1].shown]
+    assert first.details == again.details
+    other = run_split("fair", Recorder(), DATA, split, seed=6)
+    assert not {tuple(training["validation_index"]) for training in other.details["trainings"]} & set(map(tuple, held))
 
 
 def test_fair_does_not_choose_where_there_is_no_choice() -> None:
-    outcome = run_split("fair", WeisfeilerLehman(), two_kinds(60), splits("fair", two_kinds(60).labels, 0)[0], seed=1)
+    data = two_kinds(60)
+    split = splits("fair", data.labels, 0)[0]
+    outcome = run_split("fair", WeisfeilerLehman(), data, split, seed=1)
     assert outcome.details["candidates"] == []
+    assert outcome.validation is None
+    assert outcome.train.tolist() == split.train.tolist(), "over the three trainings each is trained on"
     assert [training["inner_folds"] for training in outcome.details["trainings"]] == [0, 0, 0]
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("short", ["pinet", "wl"])
-def test_random_labels_give_a_half(protocol: str, short: str) -> None:
-    small: dict[str, Any] = (
-        {"epochs": 10, "hidden": 8, "out": 4, "lr": 0.02}
-        if short == "pinet"
-        else {"rounds": (0, 1, 2), "C": (0.1, 10.0)}
-    )
-    data = DATA if short == "pinet" else _labelled(DATA)
-    accuracies = []
-    for fold, split in enumerate(splits(protocol, data.labels, 0)):
-        outcome = run_split(protocol, system_named(short, **small), data, split, seed=fold)
-        accuracies.append(np.mean(outcome.predictions == data.y[split.test]))
-    # A hundred answers by chance: their share has a standard deviation of 0.05.
-    assert abs(np.mean(accuracies) - 0.5) < 0.15
-
-
-def _labelled(data: Dataset) -> Dataset:
-    """Return the data set with random node labels, for kernels on discrete labels."""
-    labels = np.random.default_rng(0).integers(0, 3, (len(data.graphs.X), 1))
-    return replace(data, node_labels=labels)
+    assert all(len(training["validation_index"]) == 6 for training in outcome.details["trainings"])
 
 
 @pytest.mark.parametrize("protocol", ["paper", "fair"])
@@ -148,7 +143,18 @@ def test_released_draws_a_stratified_tenth_ten_times() -> None:
     assert [s.test.tolist() for s in found] != [s.test.tolist() for s in splits("released", DATA.labels, 1)]
 
 
-def test_released_gives_pinet_the_steps_of_the_test_part() -> None:
+@pytest.mark.parametrize(("tested", "steps"), [(1, 1), (49, 1), (50, 1), (51, 2), (99, 2), (100, 2), (101, 3)])
+def test_released_gives_pinet_alone_a_step_for_each_fifty_test_graphs(tested: int, steps: int) -> None:
+    for short in SYSTEMS:
+        plain = system_named(short)
+        (found,) = candidates("released", plain, tested)
+        own = {"steps_per_epoch": steps} if short == "pinet" else {}
+        assert found.settings == {**plain.settings, **own}, short
+        (paper,) = candidates("paper", plain, tested)
+        assert paper.settings == plain.settings
+
+
+def test_the_steps_of_released_are_those_that_are_made() -> None:
     split = splits("released", DATA.labels, 0)[0]
     small = PiNetSystem(epochs=3, batch_size=4, hidden=4, out=2)
     outcome = run_split("released", small, DATA, split, seed=0)
@@ -156,8 +162,6 @@ def test_released_gives_pinet_the_steps_of_the_test_part() -> None:
     full = run_split("paper", small, DATA, split, seed=0)
     assert full.settings == small.settings
     assert full.details["history"]["loss"] != outcome.details["history"]["loss"]
-    kernel = run_split("released", WeisfeilerLehman(rounds=(1,), C=(1.0,)), DATA, split, seed=0)
-    assert "steps_per_epoch" not in kernel.settings
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -21,7 +21,7 @@ from minipinet.splits import class_counts, fold_seed, hold_out, stratified_folds
 
 #: Test parts of a data set, in every protocol.
 FOLDS = 10
-#: Share of the graphs that `released` tests, and of the training graphs that `fair` chooses on.
+#: Share of the graphs that `released` tests, and of the training graphs that `fair` holds out, each time anew.
 SHARE = 0.1
 #: How often `fair` trains the settings that it chose.
 TRAININGS = 3
@@ -40,10 +40,10 @@ class Outcome(NamedTuple):
     """What came of one split."""
 
     settings: dict[str, Any]  #: of the system that was tested
-    train: Array  #: graphs that it was trained on
-    validation: Array | None  #: graphs that settings and epoch were chosen on
+    train: Array  #: graphs that the candidates were trained on; all training graphs where nothing was chosen among
+    validation: Array | None  #: graphs that the system was chosen on; None: there was one alone
     predictions: Array  #: (trainings, n_test) classes
-    details: dict[str, Any]
+    details: dict[str, Any]  #: in ``"fair"`` the candidates, and of each training the graphs held out from it
 
 
 def splits(protocol: str, labels: Any, repeat: int) -> list[Split]:
@@ -125,9 +125,9 @@ def run_split(protocol: str, system: System, dataset: Dataset, split: Split, see
     ----------
     protocol : {"paper", "released", "fair"}
         ``"paper"`` and ``"released"``: one training on all of `split.train`, to the last epoch. ``"fair"`` (Errica,
-        Podda, Bacciu and Micheli 2020): a stratified tenth of `split.train` is held out; the system of the grid that
-        is most accurate on it, the first of equals, is trained three times with other seeds, each time to the epoch
-        that is best on it.
+        Podda, Bacciu and Micheli 2020): of the grid the system that is most accurate on a stratified tenth of
+        `split.train`, the first of equals, after training on the rest. It is trained three times with other seeds, for
+        each of which another stratified tenth of `split.train` is held out, to the epoch that is best on that.
     system : System
     dataset : Dataset
     split : Split
@@ -143,16 +143,16 @@ def run_split(protocol: str, system: System, dataset: Dataset, split: Split, see
         fitted = asked[0].fit(blind, split.train, seed=seed)
         predictions = fitted.predict(split.test)[None]
         return Outcome(asked[0].settings, split.train, None, predictions, dict(fitted.details))
-    train, validation = hold_out(dataset.labels, split.train, SHARE, seed)
-    chosen, tried = asked[0], []
-    if len(asked) > 1:
-        trials = [candidate.fit(blind, train, seed=seed, validation=validation) for candidate in asked]
-        chosen = asked[int(np.argmax([trial.details["validation_accuracy"] for trial in trials]))]
-        tried = [_tried(candidate, trial) for candidate, trial in zip(asked, trials, strict=True)]
-    winners = [chosen.fit(blind, train, seed=fold_seed(seed, n + 1), validation=validation) for n in range(TRAININGS)]
-    predictions = np.stack([winner.predict(split.test) for winner in winners])
-    details = {"candidates": tried, "trainings": [dict(winner.details) for winner in winners]}
-    return Outcome(chosen.settings, train, validation, predictions, details)
+    chosen, train, validation, tried = _choose(asked, blind, split.train, seed)
+    predictions, trainings = [], []
+    for n in range(TRAININGS):
+        own = fold_seed(seed, n + 1)
+        part, held = hold_out(blind.labels, split.train, SHARE, own)
+        fitted = chosen.fit(blind, part, seed=own, validation=held)
+        predictions.append(fitted.predict(split.test))
+        trainings.append({**fitted.details, "validation_index": held.tolist()})
+    details = {"candidates": tried, "trainings": trainings}
+    return Outcome(chosen.settings, train, validation, np.stack(predictions), details)
 
 
 def find_copies(dataset: Dataset) -> Array:
@@ -204,6 +204,18 @@ def count_duplicates(copies: Array, y: Array, split: Split) -> dict[str, int]:
     met = [(seen[copy], label) for copy, label in zip(copies[split.test].tolist(), y[split.test].tolist(), strict=True)
            if copy in seen]  # fmt: skip
     return {"test": len(met), "other_class": sum(bool(labels - {label}) for labels, label in met)}
+
+
+def _choose(
+    asked: Sequence[System], blind: Dataset, train: Array, seed: int
+) -> tuple[System, Array, Array | None, list[dict[str, Any]]]:
+    """Return the best of several systems on a tenth of `train`, the two parts, and what is kept of each training."""
+    if len(asked) == 1:
+        return asked[0], train, None, []
+    part, held = hold_out(blind.labels, train, SHARE, seed)
+    trials = [candidate.fit(blind, part, seed=seed, validation=held) for candidate in asked]
+    best = asked[int(np.argmax([trial.details["validation_accuracy"] for trial in trials]))]
+    return best, part, held, [_tried(candidate, trial) for candidate, trial in zip(asked, trials, strict=True)]
 
 
 def _tried(candidate: System, trial: Fitted) -> dict[str, Any]:
