@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from minipinet.experiments.records import to_variant
+from minipinet.results.isomorphism_tables import CONSTANT
 from tests.drawn_figures import NAMES, drawn, some_rows
-from tests.table_rows import PLAIN, folds, made
+from tests.table_rows import PLAIN, folds, made, trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,6 +106,23 @@ def test_paths_have_p_to_the_right_and_q_upwards(all_drawn: dict[str, Figure]) -
         assert {name: (x, round(y)) for name, (x, y) in corners.items()} == {
             "A": (1, 0), "A + I": (1, 1), "sym norm A": (0, 0), "sym norm A + I": (0, 1)
         }  # fmt: skip
+
+
+def test_the_caption_of_curves_says_what_is_not_alike(tmp_path: Path, all_drawn: dict[str, Figure]) -> None:
+    def caption(figure: Figure) -> str:
+        return " ".join(figure.get_supxlabel().split())
+
+    for name in ("isomorphism-sizes", "isomorphism-steps"):
+        assert CONSTANT in caption(all_drawn[name])
+    published = "published: of random labels; their PiNet has fixed p and q"
+    assert published in caption(all_drawn["isomorphism-sizes"])
+    assert published not in caption(all_drawn["isomorphism-steps"]), "no curve there is published"
+    random = [row._replace(cell=row.cell._replace(features="random")) for row in trials([0.5])]
+    found = caption(drawn(random, tmp_path)["isomorphism-sizes"])
+    assert published in found
+    assert CONSTANT not in found
+    found = caption(drawn(trials([0.5]), tmp_path)["isomorphism-sizes"])
+    assert published not in found
 
 
 def texts_of(figure: Figure) -> Iterator[Text]:

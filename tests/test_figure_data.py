@@ -21,7 +21,7 @@ from minipinet.results.figure_data import (
     fold_groups,
     path_of,
 )  # fmt: skip
-from minipinet.results.grid import make_grid
+from minipinet.results.fold_results import make_fold_results
 from minipinet.results.isomorphism_tables import size_table, steps_table
 from minipinet.results.naming import name_row
 from minipinet.results.published import Published
@@ -38,7 +38,7 @@ def results(rows: list[Row]) -> list[Result]:
 
 
 def groups_of(key: Key, rows: list[Row], *, parts: bool = True) -> dict[str, Group]:
-    return {group.dataset: group for group in fold_groups(make_grid(key, results(rows)), parts=parts)}
+    return {group.dataset: group for group in fold_groups(make_fold_results(key, results(rows)), parts=parts)}
 
 
 def matrices(values: dict[str, list[float | None]], dataset: str = "MUTAG") -> list[Row]:
@@ -93,11 +93,11 @@ def test_the_mean_of_the_manual_search_needs_all_folds_of_all_four() -> None:
 
 def test_captions_count_every_row_once_and_say_what_is_missing() -> None:
     rows = [row for part in PTC for row in folds([0.5, 0.5], dataset=part)] + folds([0.5] * 3)
-    grid = make_grid(COMPARISON, results(rows))
+    of_folds = make_fold_results(COMPARISON, results(rows))
     for parts in (False, True):
-        caption = fold_caption(grid, fold_groups(grid, parts=parts))
+        caption = fold_caption(of_folds, fold_groups(of_folds, parts=parts))
         assert caption == "comparison, protocol paper: 11 rows; unfinished: 11 of 480 cells are there"
-    whole = make_grid(COMPARISON, results(folds([0.5, 1.0], quick=True)))
+    whole = make_fold_results(COMPARISON, results(folds([0.5, 1.0], quick=True)))
     assert fold_caption(whole, fold_groups(whole, parts=False)) == "comparison, protocol paper: 2 rows"
 
 

@@ -11,7 +11,6 @@ from minipinet.baselines.system import system_named
 from minipinet.experiments import comparison
 from minipinet.experiments.plan import PTC, model_cell
 from minipinet.experiments.records import to_variant
-from minipinet.results.statistics import compare, holm
 from minipinet.results.table import Count, Estimate, Line
 from minipinet.results.tables import make_tables
 from tests.table_rows import PLAIN, by_name, folds, line, made, trials
@@ -117,42 +116,11 @@ def test_a_data_set_that_is_called_ptc_is_not_the_mean() -> None:
     assert (accuracy["PTC"].mean, accuracy["PTC (one set)"].mean) == (0.75, 0.25)
 
 
-def test_tests_are_on_the_folds_that_both_have() -> None:
-    a, b, c = [0.9, 0.8, 1.0, 0.9], [0.8, 0.8, 0.9, 0.8, 0.1], [None, 0.7, 0.8, 0.75]
-    table = by_name(folds(a) + folds(b, "wl") + folds(c, "gcn-sum"))["tests"]
-    wl, gcn = compare([a], [b]), compare([a], [c])
-    adjusted = holm([gcn.corrected or 0, wl.corrected or 0])
-    assert [found.labels for found in table.lines] == [("MUTAG", "gcn-sum"), ("MUTAG", "wl")]
-    assert list(line(table, "MUTAG", "wl").values()) == [wl.difference, Count(4, 10), *wl[2:], adjusted[1]]
-    assert list(line(table, "MUTAG", "gcn-sum").values()) == [gcn.difference, Count(3, 10), *gcn[2:], adjusted[0]]
-    assert wl.difference == pytest.approx(0.075)
-    assert table.notes[0].startswith("unfinished")
-
-
-def test_each_line_has_the_adjustment_of_its_own_test() -> None:
-    a, b, c = [0.9, 0.8, 1.0, 0.9], [0.8, 0.8, 0.9, 0.8], [0.2, 0.1, 0.4, 0.1]
-    table = by_name(folds(a) + folds(b, "wl") + folds(c, "gcn-sum"))["tests"]
-    close, far = line(table, "MUTAG", "wl"), line(table, "MUTAG", "gcn-sum")
-    assert far["corrected"] < close["corrected"] / 10
-    assert (far["Holm"], close["Holm"]) == (2 * far["corrected"], close["corrected"])
-
-
 def test_the_fair_protocol_has_no_manual_model_to_miss() -> None:
     chosen = system_named("pinet").settings
     rows = [made._replace(settings=chosen) for made in folds([0.5], protocol="fair")]
     models = [found.labels[1] for found in by_name(rows)["published"].lines]
     assert models == [model for model in comparison.MODELS if model != "pinet-manual"]
-
-
-def test_without_common_folds_nothing_is_tested() -> None:
-    table = by_name(folds([0.5]) + folds([None, 0.75], "wl"))["tests"]
-    assert list(line(table, "MUTAG", "wl").values()) == [None, Count(0, 10), None, None, None, None]
-
-
-def test_repeats_are_paired_by_their_number() -> None:
-    rows = folds([0.5, 0.75], repeat=1) + folds([0.25, 0.25], "wl") + folds([0.5, 0.5], "wl", repeat=1)
-    found = line(by_name(rows)["tests"], "MUTAG", "wl")
-    assert (found["difference"], found["common"]) == (0.125, Count(2, 20))
 
 
 def test_other_settings_are_other_models() -> None:

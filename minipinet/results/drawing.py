@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from minipinet.errors import UsageError
 from minipinet.results.figure_data import Curves, Group, Paths
+from minipinet.results.isomorphism_tables import CONSTANT
 from minipinet.results.naming import QUICK_MARK
 from minipinet.results.published import Published
 from minipinet.results.table import Estimate, title_of
@@ -90,6 +91,7 @@ def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: s
     """Draw accuracy in the isomorphism test by ``"sizes"`` or ``"steps"``, a panel for each kind of features."""
     models = list(dict.fromkeys(model for panel in panels for model in panel.ours))
     axes = _panels(figure, len(panels), columns=1, height=1.5)
+    any_published = any(curve for panel in panels for curve in panel.published.values())
     for ax, panel in zip(axes, panels, strict=True):
         ax.axhline(_CHANCE, color=_GREY, linewidth=0.6, linestyle=":", label="chance")
         for k, model in enumerate(models):
@@ -116,7 +118,8 @@ def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: s
     axes[-1].set_xlabel(_BY[by])
     _finish(
         figure, axes, caption, "bands: ± one standard deviation over trials",
-        *(["published: of random labels; their PiNet has fixed p and q"] if by == "sizes" else []),
+        *(["published: of random labels; their PiNet has fixed p and q"] if any_published else []),
+        *([CONSTANT] if any(panel.features == "constant" for panel in panels) else []),
     )  # fmt: skip
 
 
@@ -224,7 +227,7 @@ def _finish(figure: Figure, axes: Sequence[Axes], *captions: str) -> None:
     lengths = [len(line) for label in handles for line in label.splitlines()]
     columns = 3 if max(lengths) < 24 else 2
     figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=columns)
-    lines = [line for caption in captions for line in textwrap.wrap(caption, 84)]
+    lines = [line for caption in captions for line in textwrap.wrap(caption, 80)]
     # Room for the legend, the captions and the labels of the axes.
     above = -(-len(lengths) // columns) + max(label.count("\n") for label in handles)
     figure.set_figheight(figure.get_figheight() + 0.13 * above + 0.11 * len(lines) + 0.35)

@@ -9,13 +9,13 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet.errors import DataError
-from minipinet.experiments import isomorphism, message_passing
+from minipinet.experiments import message_passing
 from minipinet.experiments.plan import PTC, QUICK_FOLDS
 from minipinet.experiments.protocols import FOLDS
 from minipinet.experiments.records import Row
 from minipinet.params import LAYERS
+from minipinet.results.fold_results import FoldResults, estimate_of, majority
 from minipinet.results.fold_tables import accuracy_table
-from minipinet.results.grid import Grid, estimate_of, majority
 from minipinet.results.naming import QUICK_MARK
 from minipinet.results.published import Published, published
 from minipinet.results.table import Estimate, Key, Result, Table, in_order, title_of
@@ -57,35 +57,35 @@ class Paths(NamedTuple):
     of: int  #: rows that there are when the experiment is finished
 
 
-def fold_groups(grid: Grid, *, parts: bool) -> list[Group]:
+def fold_groups(folds: FoldResults, *, parts: bool) -> list[Group]:
     """Return the accuracies of an experiment with folds, data set by data set.
 
     Parameters
     ----------
-    grid : Grid
+    folds : FoldResults
     parts : bool
         Whether the parts of PTC stand beside their mean, where there is one.
     """
-    hidden = PTC if "PTC" in grid.datasets and not parts else ()
-    datasets = in_order(set(grid.datasets).difference(hidden), _ORDER)
-    return [_group(grid, dataset) for dataset in datasets]
+    hidden = PTC if "PTC" in folds.datasets and not parts else ()
+    datasets = in_order(set(folds.datasets).difference(hidden), _ORDER)
+    return [_group(folds, dataset) for dataset in datasets]
 
 
-def _group(grid: Grid, dataset: str) -> Group:
-    ours = {model: found for model in grid.models if (found := estimate_of(grid, model, dataset))}
-    theirs = {model: printed for model in grid.models if (printed := published(model, dataset))}
+def _group(folds: FoldResults, dataset: str) -> Group:
+    ours = {model: found for model in folds.models if (found := estimate_of(folds, model, dataset))}
+    theirs = {model: printed for model in folds.models if (printed := published(model, dataset))}
     four = [ours[model] for model in message_passing.MODELS[1:] if model in ours]
     whole = len(four) == 4 and all(found.n >= found.of for found in four)
     mean = sum(found.mean for found in four) / 4 if whole else None
-    return Group(dataset, ours, theirs, majority(grid, dataset), mean)
+    return Group(dataset, ours, theirs, majority(folds, dataset), mean)
 
 
-def fold_caption(grid: Grid, groups: Sequence[Group]) -> str:
+def fold_caption(folds: FoldResults, groups: Sequence[Group]) -> str:
     """Return how many rows are behind the groups, and whether more are to come."""
     shown = {group.dataset for group in groups}
     weights = {"PTC": 4 if shown.isdisjoint(PTC) else 0}
     rows = sum(found.n * weights.get(group.dataset, 1) for group in groups for found in group.ours.values())
-    return "; ".join([title_of(grid.key, f"{rows} rows"), *_unfinished(accuracy_table(grid))])
+    return "; ".join([title_of(folds.key, f"{rows} rows"), *_unfinished(accuracy_table(folds))])
 
 
 def curves_of(table: Table) -> Curves:
@@ -102,7 +102,7 @@ def curves_of(table: Table) -> Curves:
         for column, value in zip(table.columns, values, strict=True):
             if isinstance(value, Estimate):
                 ours[column.title][int(labels[0])] = value
-            elif isinstance(value, float) and table.key.features == isomorphism.FEATURES[0]:
+            elif isinstance(value, float):
                 theirs[column.title][int(labels[0])] = value
     return Curves(table.key.features, ours, theirs, "; ".join(_unfinished(table)))
 

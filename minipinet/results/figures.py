@@ -13,10 +13,9 @@ from minipinet.experiments import isomorphism, message_passing
 from minipinet.experiments.records import Row
 from minipinet.results.drawing import draw_bars, draw_curves, draw_dots, draw_paths, render
 from minipinet.results.figure_data import all_paths, curves_caption, curves_of, fold_caption, fold_groups
-from minipinet.results.grid import make_grid
+from minipinet.results.fold_results import make_fold_results
 from minipinet.results.isomorphism_tables import size_table, steps_table
-from minipinet.results.naming import name_row
-from minipinet.results.table import Key, Result, in_order
+from minipinet.results.table import Key, Result, by_key, in_order
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,10 +57,7 @@ def draw_figures(rows: Iterable[Row], folder: Path) -> list[Path]:
     >>> draw_figures([], Path("nowhere"))
     []
     """
-    groups: dict[Key, list[Result]] = {}
-    for row in rows:
-        key = Key(row.cell.experiment, row.cell.protocol, row.cell.features, row.cell.shuffled)
-        groups.setdefault(key, []).append(Result(name_row(row), row))
+    groups = by_key(rows)
     of_trials = {key: groups[key] for key in sorted(groups) if key.experiment == isomorphism.NAME}
     of_folds = {key: groups[key] for key in sorted(groups) if key.experiment != isomorphism.NAME}
     written: list[Path] = []
@@ -87,11 +83,11 @@ def _curves(groups: Groups) -> Iterator[Drawing]:
 
 def _folds(groups: Groups) -> Iterator[Drawing]:
     for key, results in groups.items():
-        grid = make_grid(key, results)
+        folds = make_fold_results(key, results)
         bars = key.experiment == message_passing.NAME
-        shown = fold_groups(grid, parts=bars)
-        caption = fold_caption(grid, shown)
-        yield _name(key), partial(draw_bars if bars else draw_dots, groups=shown, models=grid.models, caption=caption)
+        shown = fold_groups(folds, parts=bars)
+        caption = fold_caption(folds, shown)
+        yield _name(key), partial(draw_bars if bars else draw_dots, groups=shown, models=folds.models, caption=caption)
 
 
 def _paths(groups: Groups) -> Iterator[Drawing]:

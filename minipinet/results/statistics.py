@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import mean, variance
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from minipinet.errors import UsageError
+from minipinet.results.accuracies import Accuracies, flat, read_accuracies, read_items, read_part
 from minipinet.settings import real, whole
-
-#: Accuracies in [0, 1], a list of folds for each repeat; None stands for a fold that is not there (yet).
-Accuracies: TypeAlias = Sequence[Sequence[float | None]]
 
 #: A standard deviation up to this is the rounding of float64 numbers from 0 to 1: their differences are off by 2e-16.
 _ROUNDING = 1e-15
@@ -75,8 +72,8 @@ def summarise(accuracies: Accuracies) -> Summary:
     >>> summarise([[0.75, 1.0], [0.5]])
     Summary(mean=0.75, sd_folds=0.1767766952966369, sd_repeats=None, n=3)
     """
-    repeats = [[value for value in repeat if value is not None] for repeat in _read("accuracies", accuracies)]
-    values = _flat(repeats)
+    repeats = [[value for value in repeat if value is not None] for repeat in read_accuracies("accuracies", accuracies)]
+    values = flat(repeats)
     freedom = sum(len(repeat) - 1 for repeat in repeats if repeat)
     squares = sum((len(repeat) - 1) * variance(repeat) for repeat in repeats if len(repeat) > 1)
     fullest = max(map(len, repeats))
@@ -128,7 +125,7 @@ def compare(a: Accuracies, b: Accuracies, *, test_share: float = 0.1) -> Compare
     >>> compare([[0.9, 0.8]], [[None, None, 0.7]]).paired is None
     True
     """
-    one, two = _read("a", a), _read("b", b)
+    one, two = read_accuracies("a", a), read_accuracies("b", b)
     share = real("test_share", test_share, lambda x: 0 <= x < 1, "at least 0 and below 1")
     common = [
         (x, y)
@@ -137,7 +134,7 @@ def compare(a: Accuracies, b: Accuracies, *, test_share: float = 0.1) -> Compare
         if x is not None and y is not None
     ]
     if not common:
-        first, second = _flat(one), _flat(two)
+        first, second = flat(one), flat(two)
         return Compared(mean(first) - mean(second), 0, _welch(_moments(first), _moments(second)), None, None)
     first, second = ([pair[k] for pair in common] for k in (0, 1))
     gap, sd, n = _moments([x - y for x, y in common])
@@ -207,7 +204,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.25, 0.01, 0.02])
     [0.25, 0.03, 0.04]
     """
-    values = [_part(f"p_values[{k}]", value) for k, value in enumerate(_items("p_values", p_values))]
+    given = read_items("p_values", p_values, "a list of numbers")
+    values = [read_part(f"p_values[{k}]", value) for k, value in enumerate(given)]
     adjusted, least = [0.0] * len(values), 0.0
     for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):
         least = max(least, min(1.0, (len(values) - rank) * values[place]))
@@ -242,36 +240,9 @@ def _moments(values: Sequence[float]) -> Moments:
 
 def _checked(name: str, given: Accuracies | Moments) -> Moments:
     if not isinstance(given, Moments):
-        return _moments(_flat(_read(name, given)))
+        return _moments(flat(read_accuracies(name, given)))
     return Moments(
-        _part(f"{name}.mean", given.mean),
+        read_part(f"{name}.mean", given.mean),
         real(f"{name}.sd", given.sd, lambda x: x >= 0, "of at least 0"),
         whole(f"{name}.n", given.n),
     )
-
-
-def _read(name: str, table: Any) -> list[list[float | None]]:
-    """Return repeats by folds, checked."""
-    repeats = [
-        [None if value is None else _part(f"{name}[{r}][{k}]", value) for k, value in enumerate(_items(name, row))]
-        for r, row in enumerate(_items(name, table))
-    ]
-    if not _flat(repeats):
-        raise UsageError(f"{name}: expected at least one accuracy, got {table!r:.80}")
-    return repeats
-
-
-def _items(name: str, values: Any) -> list[Any]:
-    try:
-        return list(values)
-    except TypeError:
-        what = "a list of numbers" if name == "p_values" else "a list of accuracies for each repeat"
-        raise UsageError(f"{name}: expected {what}, got {values!r:.80}") from None
-
-
-def _part(name: str, value: Any) -> float:
-    return real(name, value, lambda x: 0 <= x <= 1, "from 0 to 1")
-
-
-def _flat(repeats: Sequence[Sequence[float | None]]) -> list[float]:
-    return [value for repeat in repeats for value in repeat if value is not None]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from minipinet.experiments.records import Row
-from minipinet.results.naming import Name
+from minipinet.results.naming import Name, name_row
 
 
 class Key(NamedTuple):
@@ -74,6 +74,15 @@ class Result(NamedTuple):
     row: Row
 
 
+def by_key(rows: Iterable[Row]) -> dict[Key, list[Result]]:
+    """Return the rows with their names, those together that may stand in one table."""
+    groups: dict[Key, list[Result]] = {}
+    for row in rows:
+        key = Key(row.cell.experiment, row.cell.protocol, row.cell.features, row.cell.shuffled)
+        groups.setdefault(key, []).append(Result(name_row(row), row))
+    return groups
+
+
 def title_of(key: Key, what: str) -> str:
     """Return the title of a table.
 
@@ -106,9 +115,16 @@ def state_notes(results: Sequence[Result], counts: Iterable[Count]) -> list[str]
     sources = {result.row.versions.get("source") for result in results}
     if len(sources) > 1:
         notes.append(f"the rows were made by {len(sources)} versions of the program")
+    return notes + [f"{dataset}: the rows are of different data under this name" for dataset in mixed_data(results)]
+
+
+def mixed_data(results: Sequence[Result]) -> list[str]:
+    """Return the data sets whose rows are not all of the same data: nothing is paired there, whatever the numbers.
+
+    Data that are drawn anew for each repeat or trial may differ between these, and not within one.
+    """
     digests: dict[tuple[str, int], set[str]] = {}
     for _, row in results:
         drawn = row.cell.shuffled or row.cell.experiment == "isomorphism"
         digests.setdefault((row.cell.dataset, row.cell.repeat if drawn else 0), set()).add(row.digest)
-    mixed = sorted({dataset for (dataset, _), found in digests.items() if len(found) > 1})
-    return notes + [f"{dataset}: the rows are of different data under this name" for dataset in mixed]
+    return sorted({dataset for (dataset, _), found in digests.items() if len(found) > 1})

@@ -8,8 +8,7 @@ from minipinet.experiments import isomorphism
 from minipinet.experiments.records import EXPERIMENTS, PROTOCOLS, Row
 from minipinet.results.fold_tables import fold_tables
 from minipinet.results.isomorphism_tables import isomorphism_tables
-from minipinet.results.naming import name_row
-from minipinet.results.table import Key, Result, Table
+from minipinet.results.table import Key, Table, by_key
 
 
 def make_tables(rows: Iterable[Row]) -> list[Table]:
@@ -26,8 +25,8 @@ def make_tables(rows: Iterable[Row]) -> list[Table]:
     -------
     list of Table
         Of ``comparison`` and ``message-passing``: the accuracies as in the paper; each beside the published one; tests;
-        the data; seconds. Of ``isomorphism``: accuracy by training size, and by training steps; seconds. None for no
-        rows.
+        the data; seconds. Of ``isomorphism``: accuracy by training size, and by training steps; tests; seconds. None
+        for no rows.
 
     Examples
     --------
@@ -42,10 +41,7 @@ def make_tables(rows: Iterable[Row]) -> list[Table]:
     >>> next(line.values[0] for line in table.lines if line.labels == ("wl", "ours")).n
     1
     """
-    groups: dict[Key, list[Result]] = {}
-    for row in rows:
-        key = Key(row.cell.experiment, row.cell.protocol, row.cell.features, row.cell.shuffled)
-        groups.setdefault(key, []).append(Result(name_row(row), row))
+    groups = by_key(rows)
     return [
         table
         for key in sorted(groups, key=_place)

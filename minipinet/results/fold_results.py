@@ -26,7 +26,7 @@ _ONE = " (one set)"
 Values: TypeAlias = dict[tuple[int, int], float]
 
 
-class Grid(NamedTuple):
+class FoldResults(NamedTuple):
     """The rows of one key as numbers by model and data set."""
 
     key: Key
@@ -38,25 +38,25 @@ class Grid(NamedTuple):
     repeats: dict[str, int]  #: by data set
 
 
-def count_of(grid: Grid, model: str, dataset: str) -> Count:
+def count_of(folds: FoldResults, model: str, dataset: str) -> Count:
     """Return how many values there are, and how many there will be."""
-    folds = QUICK_FOLDS if QUICK_MARK in model else FOLDS
-    return Count(len(grid.accuracy.get((model, dataset), ())), folds * grid.repeats.get(dataset, 1))
+    a_repeat = QUICK_FOLDS if QUICK_MARK in model else FOLDS
+    return Count(len(folds.accuracy.get((model, dataset), ())), a_repeat * folds.repeats.get(dataset, 1))
 
 
-def summary_of(grid: Grid, model: str, dataset: str) -> Summary | None:
+def summary_of(folds: FoldResults, model: str, dataset: str) -> Summary | None:
     """Return mean and spreads, None for no values."""
-    values = grid.accuracy.get((model, dataset))
+    values = folds.accuracy.get((model, dataset))
     return summarise(nested(values)) if values else None
 
 
-def estimate_of(grid: Grid, model: str, dataset: str) -> Estimate | None:
+def estimate_of(folds: FoldResults, model: str, dataset: str) -> Estimate | None:
     """Return the mean with its spread over folds and its count."""
-    found = summary_of(grid, model, dataset)
-    return found and Estimate(found.mean, found.sd_folds, *count_of(grid, model, dataset))
+    found = summary_of(folds, model, dataset)
+    return found and Estimate(found.mean, found.sd_folds, *count_of(folds, model, dataset))
 
 
-def make_grid(key: Key, results: Sequence[Result]) -> Grid:
+def make_fold_results(key: Key, results: Sequence[Result]) -> FoldResults:
     """Sort results by model and data set, and add PTC."""
     accuracy: dict[tuple[str, str], Values] = {}
     seconds: dict[tuple[str, str], Values] = {}
@@ -79,7 +79,7 @@ def make_grid(key: Key, results: Sequence[Result]) -> Grid:
         own = []
     order = [*own, *(model + QUICK_MARK for model in own_models(key))]
     datasets = in_order({dataset for _, dataset in accuracy}, ORDER)
-    return Grid(key, list(results), in_order({*own, *found}, order), datasets, accuracy, seconds, repeats)
+    return FoldResults(key, list(results), in_order({*own, *found}, order), datasets, accuracy, seconds, repeats)
 
 
 def nested(values: Values) -> list[list[float | None]]:
@@ -101,20 +101,20 @@ def own_models(key: Key) -> list[str]:
     return [model for model in own if not (key.protocol == "fair" and model == "pinet-manual")]
 
 
-def splits_of(grid: Grid, dataset: str) -> list[Row]:
+def splits_of(folds: FoldResults, dataset: str) -> list[Row]:
     """Return one row of each split: test graphs are the same for every model."""
     found: dict[tuple[int, int], Row] = {}
-    for _, row in grid.results:
+    for _, row in folds.results:
         if row.cell.dataset == dataset.removesuffix(_ONE):
             found.setdefault((row.cell.repeat, row.cell.fold), row)
     return list(found.values())
 
 
-def majority(grid: Grid, dataset: str) -> float | None:
+def majority(folds: FoldResults, dataset: str) -> float | None:
     """Return the share of the largest class among the graphs tested; of PTC the mean over all its parts."""
     if dataset == "PTC":
-        rates = [majority(grid, part) for part in PTC]
+        rates = [majority(folds, part) for part in PTC]
         known = [rate for rate in rates if rate is not None]
         return sum(known) / 4 if len(known) == 4 else None
-    truth = [label for row in splits_of(grid, dataset) for label in row.truth]
+    truth = [label for row in splits_of(folds, dataset) for label in row.truth]
     return max(map(truth.count, set(truth))) / len(truth) if truth else None
