@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +47,9 @@ def test_each_cell_is_run_once_and_kept_at_once(tmp_path: Path, undisturbed: lis
         assert isinstance(result, Row)
         seen.append((done, len(content(path)), result.cell))
 
-    assert run_cells([*CELLS, CELLS[0]], path, on_cell=on_cell) == (0, 6, [])
+    assert run_cells([*CELLS, CELLS[0]], path, on_cell=on_cell) == (0, 6, 0, [])
     assert seen == [(n + 1, n + 1, cell) for n, cell in enumerate(CELLS)]
-    assert run_cells(CELLS, path, on_cell=on_cell) == (6, 0, [])
+    assert run_cells(CELLS, path, on_cell=on_cell) == (6, 0, 0, [])
     assert len(seen) == 6
     assert content(path) == undisturbed
     assert [row.cell for row in undisturbed] == CELLS
@@ -70,11 +67,35 @@ def test_a_row_of_the_same_work_is_copied_from_another_experiment(
     run_cells(CELLS[:2], path)
     monkeypatch.delattr(schedule, "run_cell")
     twins = [cell._replace(experiment="message-passing") for cell in CELLS[:2]]
-    assert run_cells(twins, path) == (2, 0, [])
+    assert run_cells(twins, path) == (2, 0, 0, [])
     assert content(path) == [
         *undisturbed[:2],
         *(row._replace(cell=row.cell._replace(experiment="message-passing")) for row in undisturbed[:2]),
     ]
+
+
+def test_a_copy_that_does_not_fit_is_refused_before_any_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    run_cells(CELLS[:2], path)
+    with open_store(path) as store:
+        store.execute("UPDATE results SET digest = 'abc' WHERE fold = 1")
+    before = content(path)
+    twins = [cell._replace(experiment="message-passing") for cell in CELLS[:3]]
+    with pytest.raises(UsageError, match=r"/s: comparison/paper/pinet.*/fold 1 is not what .* other data \(digest abc"):
+        run_cells(twins, path)
+    assert content(path) == before
+
+
+def test_rows_that_another_process_adds_meanwhile_are_counted(tmp_path: Path) -> None:
+    path, counts = tmp_path / "s", []
+
+    def other(done: int, _: Row | Failure) -> None:
+        counts.append(done)
+        if done == 1:
+            run_cells(CELLS[2:4], path)
+
+    assert run_cells(CELLS, path, on_cell=other) == (0, 4, 2, [])
+    assert counts == [1, 2, 3, 4, 5, 6]
 
 
 def edited(path: Path, **fields: Any) -> None:
@@ -118,7 +139,7 @@ def diverges(cell: Cell, data_dir: str | None = None) -> Row:
 def test_a_cell_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "run_cell", diverges)
     ran = run_cells(CELLS[:4], tmp_path / "s")
-    assert ran == (0, 3, [Failure(CELLS[1], "training diverged in epoch 1")])
+    assert ran == (0, 3, 0, [Failure(CELLS[1], "training diverged in epoch 1")])
     assert [row.cell.fold for row in content(tmp_path / "s")] == [0, 2, 3]
 
 
@@ -160,7 +181,7 @@ def test_a_cell_whose_process_is_killed_is_run_again(
 ) -> None:
     monkeypatch.setenv("MINIPINET_TEST_MARK", str(tmp_path / "mark"))
     monkeypatch.setattr(schedule, "run_tasks", killed_once)
-    assert run_cells(CELLS, tmp_path / "s", jobs=2) == (0, 6, [])
+    assert run_cells(CELLS, tmp_path / "s", jobs=2) == (0, 6, 0, [])
     assert (tmp_path / "mark").exists()
     assert content(tmp_path / "s") == undisturbed
 
@@ -227,74 +248,3 @@ def test_the_store_is_not_held_while_cells_run(tmp_path: Path) -> None:
             other.execute("COMMIT")
 
     run_cells(CELLS[:2], tmp_path / "s", on_cell=write)
-
-
-@contextmanager
-def cluster(folder: Path, workers: int, threads: int = 1) -> Iterator[tuple[str, list[subprocess.Popen[str]]]]:
-    """Run a Dask scheduler and workers, each a process of its own, on this machine."""
-    distributed = pytest.importorskip("distributed")
-    started: list[subprocess.Popen[str]] = []
-
-    def start(program: str, *words: str) -> subprocess.Popen[str]:
-        line = [sys.executable, "-m", f"distributed.cli.{program}", *words]
-        with (folder / f"log-{len(started)}").open("w") as log:
-            started.append(subprocess.Popen(line, cwd=ROOT, env=environment(), text=True, stdout=log, stderr=log))
-        return started[-1]
-
-    try:
-        file = folder / "scheduler.json"
-        start("dask_scheduler", "--scheduler-file", str(file), "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        while not file.exists():
-            assert started[0].poll() is None
-            time.sleep(0.05)
-        options = ["--nthreads", str(threads), "--no-nanny", "--no-dashboard", "--local-directory", str(folder)]
-        found = [start("dask_worker", "--scheduler-file", str(file), *options) for _ in range(workers)]
-        address = json.loads(file.read_text())["address"]
-        with distributed.Client(address, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=60)
-        yield address, found
-    finally:
-        for process in started:
-            process.kill()
-        for process in started:
-            process.wait(timeout=30)
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_cluster_that_loses_a_worker_gives_the_same_store(tmp_path: Path, undisturbed: list[Row]) -> None:
-    done = []
-    with cluster(tmp_path, workers=2) as (address, workers):
-
-        def kill(count: int, _: Row | Failure) -> None:
-            done.append(count)
-            if count == 1:
-                workers[0].kill()
-
-        assert run_cells(CELLS, tmp_path / "s", scheduler=address, on_cell=kill) == (0, 6, [])
-        assert workers[0].wait(timeout=30) == -signal.SIGKILL
-        assert workers[1].poll() is None
-    assert done == [1, 2, 3, 4, 5, 6]
-    assert content(tmp_path / "s") == undisturbed
-
-
-@pytest.mark.filterwarnings("default")
-def test_workers_of_several_threads_are_refused(tmp_path: Path) -> None:
-    with cluster(tmp_path, workers=1, threads=2) as (address, _):
-        with pytest.raises(UsageError, match=r"^scheduler: expected workers of one thread .*, got one of 2$"):
-            run_cells(CELLS[:1], tmp_path / "s", scheduler=address)
-        assert content(tmp_path / "s") == []
-
-
-@pytest.mark.filterwarnings("default")
-def test_no_scheduler_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("minipinet.experiments.cluster._PATIENCE", 1)
-    for address in ("tcp://127.0.0.1:1", "nonsense://x"):
-        with pytest.raises(UsageError, match=f"^scheduler: there is no Dask scheduler at '{address}'"):
-            run_cells(CELLS, tmp_path / "s", scheduler=address)
-
-
-def test_dask_is_asked_for_by_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with warnings.catch_warnings(), pytest.raises(UsageError, match=r"pip install 'minipinet\[cluster\]'"):
-        run_cells(CELLS, tmp_path / "s", scheduler="tcp://127.0.0.1:1")

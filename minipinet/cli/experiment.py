@@ -170,7 +170,7 @@ def _print(args: argparse.Namespace, rows: Sequence[Row], ran: Ran) -> None:
         }
         for (system, variant, name), group in groups.items()
     ]
-    counts = {"found": ran.found, "added": ran.added, "failed": len(ran.failures)}
+    counts = {"found": ran.found, "added": ran.added, "others": ran.others, "failed": len(ran.failures)}
     if args.json:
         failures = [{"cell": failure.cell.key, "reason": failure.reason} for failure in ran.failures]
         common.print_json({"store": Path(args.store), **counts, "failures": failures, "groups": lines})
@@ -182,4 +182,5 @@ def _print(args: argparse.Namespace, rows: Sequence[Row], ran: Ran) -> None:
         for line in lines
     ]  # fmt: skip
     print(table(header, cells, left=[0, 1, 2]))
-    print(f"\n{counted(ran.added, 'cell')} run, {ran.found} found, in {args.store}")
+    others = f", {ran.others} put there by another process meanwhile" if ran.others else ""
+    print(f"\n{counted(ran.added, 'cell')} run, {ran.found} found{others}, in {args.store}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
-from typing import NamedTuple
+from contextlib import closing, nullcontext
+from typing import Any, NamedTuple
 
 from minipinet._processes import ProcessLostError, run_tasks
 from minipinet._words import counted
 from minipinet.errors import DataError, DivergedError, Notice, UsageError
 from minipinet.experiments.cells import differences, run_cell, versions
-from minipinet.experiments.cluster import run_on_cluster
+from minipinet.experiments.cluster import cluster_at, run_on_cluster
 from minipinet.experiments.records import Cell, Row
 from minipinet.experiments.store import Store, cells_in, insert, open_store, rows
 from minipinet.settings import whole
@@ -33,6 +33,7 @@ class Ran(NamedTuple):
 
     found: int  #: were in the store already
     added: int  #: are new in it
+    others: int  #: are new in it too, put there by another process meanwhile
     failures: list[Failure]
 
 
@@ -78,25 +79,33 @@ def run_cells(
     jobs = whole("jobs", jobs)
     wanted = list(dict.fromkeys(cells))
     failures: list[Failure] = []
-    with open_store(path) as store:
-        _copy_twins(store, wanted)
-        have = set(cells_in(store))
-        present = [cell for cell in wanted if cell in have]
-        missing = [cell for cell in wanted if cell not in have]
-        made_with = [_check(next(rows(store, key=cell.key)), data_dir, str(path)).versions for cell in present]
-        run = _run_here(missing, data_dir, jobs) if scheduler is None else _run_away(missing, data_dir, scheduler)
-        added = 0
+    # The cluster is reached first, so that no store is made for one that is not there.
+    reached = nullcontext() if scheduler is None else cluster_at(scheduler)
+    with reached as client, open_store(path) as store:
+        present = _sources(store, wanted)
+        missing = [cell for cell in wanted if cell not in present]
+        made_with, copies = [], []
+        for cell, source in present.items():
+            row = _check(next(rows(store, key=source.key)), data_dir, str(path))
+            made_with.append(row.versions)
+            if cell != source:
+                copies.append(row._replace(cell=cell))
+        for copy in copies:  # once all fit: a run that is refused changes nothing
+            insert(store, copy)
+        run = _run_here(missing, data_dir, jobs) if scheduler is None else _run_away(missing, data_dir, client)
+        added = others = 0
         with closing(run) as finished:
             for result in finished:
                 if isinstance(result, Failure):
                     failures.append(result)
                 else:
                     made_with.append(_check(result, data_dir, "a worker").versions)
-                    added += insert(store, result)
+                    new = insert(store, result)
+                    added, others = added + new, others + (not new)
                 if on_cell is not None:
-                    on_cell(len(present) + added + len(failures), result)
+                    on_cell(len(present) + added + others + len(failures), result)
     _tell_versions(path, made_with)
-    return Ran(len(present), added, failures)
+    return Ran(len(present), added, others, failures)
 
 
 def attempt(cell: Cell, data_dir: str | None) -> Row | Failure:
@@ -124,8 +133,8 @@ def _run_here(cells: Sequence[Cell], data_dir: str | None, jobs: int) -> Generat
                 raise
 
 
-def _run_away(cells: Sequence[Cell], data_dir: str | None, scheduler: str) -> Generator[Row | Failure, None, None]:
-    yield from run_on_cluster(attempt, [(cell, data_dir) for cell in cells], scheduler)
+def _run_away(cells: Sequence[Cell], data_dir: str | None, client: Any) -> Generator[Row | Failure, None, None]:
+    yield from run_on_cluster(attempt, [(cell, data_dir) for cell in cells], client)
 
 
 def _check(row: Row, data_dir: str | None, where: str) -> Row:
@@ -150,10 +159,9 @@ def _tell_versions(path: str | os.PathLike[str], made_with: Sequence[dict[str, s
         warnings.warn(f"{text}; the last bits may differ", Notice, stacklevel=3)
 
 
-def _copy_twins(store: Store, wanted: Sequence[Cell]) -> None:
-    """Copy the rows that other experiments have of the very same work."""
-    present = cells_in(store)
-    twins = {cell._replace(experiment=""): cell for cell in present}
-    for cell in set(wanted) - set(present):
-        if twin := twins.get(cell._replace(experiment="")):
-            insert(store, next(rows(store, key=twin.key))._replace(cell=cell))
+def _sources(store: Store, wanted: Sequence[Cell]) -> dict[Cell, Cell]:
+    """Return for each cell the one in the store whose row it has, or may copy: another experiment's very same work."""
+    have = {cell: cell for cell in cells_in(store)}
+    twins = {cell._replace(experiment=""): cell for cell in have}
+    found = ((cell, have.get(cell) or twins.get(cell._replace(experiment=""))) for cell in wanted)
+    return {cell: source for cell, source in found if source is not None}
