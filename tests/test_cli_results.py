@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sqlite3
 import sys
+import threading
 import types
 from collections.abc import Sequence
 from pathlib import Path
@@ -253,6 +255,36 @@ def test_figures_are_drawn_of_the_rows_asked_for(
     assert outcome.json["figures"] == ["new/figures/a.png", "new/figures/a.svg"]
     assert calls[1:] == [(MADE[-1:], Path("new/figures"))]
     assert Path("new/figures").is_dir()
+
+
+@pytest.mark.parametrize("option", ["--output", "--export"])
+def test_a_pipe_is_written_to_and_stays_one(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    os.mkfifo("pipe")
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(Path("pipe").read_bytes()), daemon=True)
+    reader.start()
+    assert call(capsys, "results", "results.sqlite", option, "pipe").status == 0
+    reader.join(timeout=30)
+    assert Path("pipe").is_fifo()
+    call(capsys, "results", "results.sqlite", option, "file")
+    assert got == [Path("file").read_bytes()]
+
+
+def test_rows_may_come_through_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    call(capsys, "results", "results.sqlite", "--export", "x.csv")
+    os.mkfifo("pipe")
+    threading.Thread(target=lambda: Path("pipe").write_bytes(Path("x.csv").read_bytes()), daemon=True).start()
+    assert call(capsys, "results", "new.sqlite", "--import", "pipe").err == f"{len(MADE)} rows added from pipe\n"
+
+
+def test_a_pipe_is_no_store(capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    for words in ([], ["--import", "pipe"]):
+        outcome = call(capsys, "results", "pipe", *words)
+        assert outcome.status == 2
+    assert Path("pipe").is_fifo()
 
 
 def test_what_a_quick_run_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from minipinet.errors import DivergedError, MinipinetError
 from minipinet.experiments import schedule
 from minipinet.experiments.cells import run_cell
 from minipinet.experiments.records import EXPERIMENTS, Row, without_timings
-from minipinet.experiments.store import open_store, rows
+from minipinet.experiments.store import insert, open_store, rows
 from tests.cli_calls import call, finish, start
 
 #: Models that need no extra.
@@ -91,6 +91,8 @@ def test_other_protocols_run_too(protocol: str, capsys: pytest.CaptureFixture[st
          "got 'fair'"),
         ("comparison --quick --models wl --store notes.txt", "notes.txt: is no results store of minipinet; "
          "name another file"),
+        ("comparison --quick --models wl --store=", "--store: expected the name of a file, got ''"),
+        ("comparison --quick --models wl --store .", ".: is a folder; a results store is a file"),
         ("comparison --quick --models wl --data-dir none", "data_dir: expected a folder of data sets, got 'none' "
          "(No such file or directory)"),
     ],
@@ -103,6 +105,24 @@ def test_misuse_is_one_sentence(words: str, text: str, capsys: pytest.CaptureFix
     lines = [line for line in outcome.err.splitlines() if not line.startswith("note: patchy-san needs")]
     assert lines[0] == f"minipinet: error: {text}".replace("error: data_dir", "error: --data-dir")
     assert not Path("results.sqlite").exists() or content() == []
+
+
+def test_rows_of_another_process_are_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def meanwhile(cell: Any, data_dir: str | None) -> Row:
+        made = run_cell(cell, data_dir)
+        if cell.fold == 0:
+            with open_store("results.sqlite") as store:
+                insert(store, made)
+        return made
+
+    monkeypatch.setattr(schedule, "run_cell", meanwhile)
+    words = ["experiment", "comparison", "--quick", "--jobs", 1, "--models", "pinet"]
+    outcome = call(capsys, *words)
+    assert outcome.status == 0
+    last = "1 cell run, 0 found, 1 put there by another process meanwhile, in results.sqlite"
+    assert outcome.out.splitlines()[-1] == last
+    assert outcome.err.splitlines()[-1].startswith("2 of 2 cells: ")
+    assert call(capsys, *words, "--json").json["others"] == 0
 
 
 def test_cells_that_fail_are_told_and_the_others_are_kept(
