@@ -64,6 +64,9 @@ def test_trials_are_paired_at_each_size() -> None:
     assert list(line(table, "1", "wl").values()) == [wl.difference, Count(4, 10), *wl[2:], adjusted[0]]
     assert list(line(table, "2", "gcn-sum").values()) == [gcn.difference, Count(4, 10), *gcn[2:], adjusted[1]]
     assert not [note for note in table.notes if "not tested" in note]
+    constant = line(by_name(trials([1.0] * 10) + trials([0.2] * 10, "wl"))["tests"], "1", "wl")
+    assert (constant["difference"], constant["paired"], constant["Holm"]) == (0.8, 0.0, 0.0), "as a note says"
+    assert any("where the differences do not vary, p is the limit, 0 or 1" in note for note in table.notes)
 
 
 def test_trials_are_paired_by_their_number() -> None:

@@ -31,10 +31,10 @@ SMALL: dict[str, dict[str, Any]] = {
 #: Data sets of a hundred graphs; one for `fair`, which trains up to eight times a split.
 SETS = {"paper": 2, "released": 2, "fair": 1}
 #: How often the count of right answers may lie out of its bounds by chance, were answers coins. They are not quite: two
-#: graphs that train each other tend to be right together or wrong together. Over sixty data sets of a hundred graphs the
-#: accuracies in `paper` had a standard deviation of .065 with WL and of .052 with GCN + Sum, where coins have .05. With
-#: that, the rate is .008 for WL and .001 for GCN + Sum; there are 25 counts, so that with other seeds than these about
-#: one suite in fifteen would fail.
+#: graphs that train each other tend to be right together or wrong together. Over sixty data sets of a hundred graphs
+#: the accuracies in `paper` had a standard deviation of .065 with WL and of .052 with GCN + Sum, where coins have .05.
+#: With that, the rate is .008 for WL and .001 for GCN + Sum; there are 25 counts, so that with other seeds than these
+#: about one suite in fifteen would fail.
 RATE = 0.001
 
 

@@ -98,6 +98,7 @@ def compare_table(key: Key, results: Sequence[Result]) -> Table:
         "two-sided p-values. Welch: the paper's test, which takes all accuracies as independent; paired: on the "
         "differences trial by trial, both models having the same graphs; corrected: the same, as each trial draws its "
         "graphs and nothing overlaps; Holm: adjusted for the number of lines",
+        "an invariant model reaches multiples of 0.2; where the differences do not vary, p is the limit, 0 or 1",
         *untested_notes(mixed),
         *([CONSTANT] if key.features == "constant" else []),
     ]
