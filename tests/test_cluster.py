@@ -7,12 +7,12 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -118,20 +118,18 @@ def test_workers_of_several_threads_are_refused(tmp_path: Path) -> None:
 def test_a_cluster_without_workers_is_waited_for_with_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minipinet.experiments.cluster._SILENCE", 0.2)
     with cluster(tmp_path, workers=0) as (address, started):
-        told: list[str] = []
 
-        def start_one(message: Warning | str, *_: Any, **__: Any) -> None:
-            told.append(str(message))
+        def start_one() -> None:
             line = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
             line += ["--no-dashboard", "--local-directory", str(tmp_path)]
             with (tmp_path / "log-worker").open("w") as log:
                 started.append(subprocess.Popen(line, cwd=ROOT, env=environment(), text=True, stdout=log, stderr=log))
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", Notice)
-            monkeypatch.setattr(warnings, "showwarning", start_one)
+        later = threading.Timer(3, start_one)
+        later.start()
+        with pytest.warns(Notice, match=f"^waiting for workers at {address}$"):
             assert run_cells(CELLS[:1], tmp_path / "s", scheduler=address) == (0, 1, 0, [])
-    assert told == [f"waiting for workers at {address}"]
+        later.join()
 
 
 @pytest.mark.parametrize(
