@@ -29,13 +29,19 @@ from unittest import mock
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet import attention_readout, propagation
+from minipinet import attention_readout, model, propagation
 from minipinet.attention import column_softmax_backward, column_softmax_forward
 from minipinet.datasets.realisations import draw_classes, draw_connected
 from minipinet.evaluation import score
 from minipinet.graphs import as_graph, permute_nodes
 from minipinet.pool import sum_by_state
 from minipinet.quotient import Quotient, refine
+from minipinet.readout import (
+    CrossEntropyCache,
+    log_softmax,
+    softmax_cross_entropy_backward,
+    softmax_cross_entropy_forward,
+)
 from minipinet.settings import Settings
 from minipinet.train import TrainState, fit
 from minipinet.union import disjoint_union
@@ -45,6 +51,7 @@ N, C, P, BATCH = 50, 5, 0.15, 5
 TESTED = 50
 #: Training steps at every size: 200 epochs of ceil(graphs tested / batch size) steps, the released code's slip.
 STEPS = 2000
+CLIP = 1e-7
 Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
@@ -94,10 +101,33 @@ def quarter_backward(ds: Any, cache: Any) -> Any:
     return np.vdot(ds, -0.25 * s**5 * (1 - deg))
 
 
+class ClippedCache(NamedTuple):
+    log_probabilities: Any
+    y: Any
+    inside: Any  #: (B,) bool, where clipping changes nothing
+
+
+def clipped_forward(Z: Any, y: Any) -> Any:
+    """Take the logarithm of probabilities clipped to [1e-7, 1 - 1e-7], as Keras did at the time."""
+    log_probabilities = log_softmax(Z)
+    right = np.exp(log_probabilities[np.arange(len(y)), y])
+    inside = (right.real > CLIP) & (right.real < 1 - CLIP)
+    loss = -np.log(np.where(inside, right, np.where(right.real > CLIP, 1 - CLIP, CLIP))).mean()
+    return loss, ClippedCache(log_probabilities, y, inside)
+
+
+def clipped_backward(dloss: Any, cache: ClippedCache) -> Any:
+    log_probabilities, y, inside = cache
+    # loss = cross_entropy, where nothing is clipped; elsewhere it is constant: no gradient
+    return inside[:, None] * softmax_cross_entropy_backward(dloss, CrossEntropyCache(log_probabilities, y))
+
+
 COLUMN: Pair = (column_softmax_forward, column_softmax_backward)
 OVER_BATCH: Pair = (over_batch_forward, over_batch_backward)
 ROOT: Pair = (propagation.scaling_forward, propagation.scaling_backward)
 QUARTER: Pair = (quarter_forward, quarter_backward)
+ENTROPY: Pair = (softmax_cross_entropy_forward, softmax_cross_entropy_backward)
+CLIPPED: Pair = (clipped_forward, clipped_backward)
 
 
 class Variant(NamedTuple):
@@ -106,6 +136,7 @@ class Variant(NamedTuple):
     softmax: Pair = COLUMN
     scaling: Pair = ROOT
     pq: tuple[float, float] = (1, 0)
+    loss: Pair = ENTROPY
     released: bool = True  #: 32 + 32 outputs, orthogonal start, biases, L2 5e-4; else the package's defaults
 
 
@@ -117,7 +148,8 @@ VARIANTS = {
     "relu-over-batch": Variant(after_relu(OVER_BATCH)),
     "p0q0": Variant(pq=(0, 0)),
     "quarter-p0q0": Variant(COLUMN, QUARTER, (0, 0)),
-    **{f"all-p{p}q{q}": Variant(after_relu(OVER_BATCH), QUARTER, (p, q)) for p in (1, 0) for q in (0, 1)},
+    "clipped": Variant(loss=CLIPPED),
+    **{f"all-p{p}q{q}": Variant(after_relu(OVER_BATCH), QUARTER, (p, q), CLIPPED) for p in (1, 0) for q in (0, 1)},
 }
 LABELS = ("own", "shared", "constant")
 
@@ -125,8 +157,10 @@ LABELS = ("own", "shared", "constant")
 @contextmanager
 def in_place(variant: Variant) -> Iterator[None]:
     """Make the package's network the variant."""
-    softmax, scaling = variant.softmax, variant.scaling
+    softmax, scaling, loss = variant.softmax, variant.scaling, variant.loss
+    names = ("softmax_cross_entropy_forward", "softmax_cross_entropy_backward")
     with (
+        mock.patch.multiple(model, **dict(zip(names, loss, strict=True))),
         mock.patch.multiple(attention_readout, column_softmax_forward=softmax[0], column_softmax_backward=softmax[1]),
         mock.patch.multiple(propagation, scaling_forward=scaling[0], scaling_backward=scaling[1]),
     ):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet import attention_readout, propagation
+from minipinet import attention_readout, model, propagation
 from minipinet.batch import make_batch
 from minipinet.model import loss_backward, loss_forward, pinet_forward
 from minipinet.params import init_params
@@ -62,7 +62,7 @@ def test_the_pairs_pass_the_checker(script: Any, name: str) -> None:
 
 @pytest.mark.gradient
 @pytest.mark.parametrize("pq", [(0.5, 0.5), (1.0, 0.0), (0.0, 0.0)])
-@pytest.mark.parametrize("name", ["relu", "over-batch", "quarter-p0q0", "all-p0q1"])
+@pytest.mark.parametrize("name", ["relu", "over-batch", "quarter-p0q0", "clipped", "all-p0q1"])
 def test_the_networks_pass_the_checker(script: Any, name: str, pq: tuple[float, float]) -> None:
     params, loss = make_small(script, pq)
     with script.in_place(script.VARIANTS[name]):
@@ -71,6 +71,22 @@ def test_the_networks_pass_the_checker(script: Any, name: str, pq: tuple[float, 
             {"params": params}, rng=generator(4),
         )  # fmt: skip
     assert found.ok, found
+
+
+@pytest.mark.gradient
+def test_the_clipped_loss_passes_the_checker_and_stands_still_where_it_clips(script: Any) -> None:
+    y = np.array([0, 1, 2, 2])
+    Z = np.array([[0.3, -0.2, 0.1], [20.0, 0.0, 1.0], [0.0, 1.0, 20.0], [1.0, 2.0, 0.5]])  # right: some, no, yes, some
+    forward, backward = script.CLIPPED
+    found = verify_pair(partial(forward, y=y), backward, {"Z": Z}, rng=generator(5))
+    assert found.ok, found
+    dZ = backward(1.0, forward(Z, y)[1])
+    assert (dZ[[1, 2]] == 0).all()
+    rows = np.array([0, 3])
+    plain = script.ENTROPY[0](Z[rows], y[rows])
+    assert relative_error(dZ[rows] * 2, script.ENTROPY[1](1.0, plain[1])) <= CLOSED_FORM
+    expected = (2 * plain[0] - np.log(1e-7) - np.log(1 - 1e-7)) / 4
+    assert relative_error(forward(Z, y)[0], expected) <= CLOSED_FORM
 
 
 @pytest.mark.parametrize(("name", "company"), [("relu", False), ("over-batch", True), ("all-p1q0", True)])
@@ -107,12 +123,17 @@ def test_a_degree_comes_to_the_power_of_minus_a_quarter(script: Any) -> None:
 
 def test_the_package_is_itself_again_afterwards(script: Any) -> None:
     def pairs() -> list[Any]:
-        names = (attention_readout, "column_softmax"), (propagation, "scaling")
+        names = (
+            (model, "softmax_cross_entropy"),
+            (attention_readout, "column_softmax"),
+            (propagation, "scaling"),
+        )
         return [vars(module)[f"{name}_{way}"] for module, name in names for way in ("forward", "backward")]
 
     before = pairs()
     with script.in_place(script.VARIANTS["all-p0q0"]):
-        assert pairs()[2:] == list(script.QUARTER)
+        assert pairs()[:2] == list(script.CLIPPED)
+        assert pairs()[4:] == list(script.QUARTER)
         assert not set(pairs()) & set(before)
     assert pairs() == before
 
