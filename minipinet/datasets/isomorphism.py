@@ -50,7 +50,8 @@ def isomorphism_dataset(
     p : float
         Edge probability of the first graph, 0..1.
     features : {"random", "balanced", "constant", "degree"}
-        ``"random"``: each class has random binary node labels, permuted with its nodes (the authors' code).
+        ``"random"``: each class has random binary node labels, permuted with its nodes (the authors' code means to, but
+        gives four of its five classes the same ones: docs/isomorphism.md).
         ``"balanced"``: the same, but with floor(N / 2) ones in each class, so that counts say nothing.
         ``"constant"``: 1 everywhere. ``"degree"``: one-hot degrees.
 
