@@ -32,6 +32,8 @@ pytestmark = pytest.mark.gradient
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = table_of((ROOT / "docs" / "planted-bugs.md").read_text(encoding="utf-8"))
 ROWS = read(TABLE)
+#: An error of 1e-8, as large as what Taylor's remainder can see: the directions drawn and the last bits decide.
+BY_CHANCE = {"dZ_A in single precision": {"Taylor"}}
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -44,7 +46,8 @@ def test_sound_code_passes_every_check(seed: int) -> None:
 def test_a_planted_bug_is_caught_as_the_page_says(bug: PlantedBug) -> None:
     verdict = verdicts(bug)
     assert caught_by_default(verdict), verdict
-    assert verdict == ROWS[bug.name], "run scripts/bug_table.py --write"
+    differs = {title for title, cell in ROWS[bug.name].items() if verdict[title] != cell}
+    assert differs <= BY_CHANCE.get(bug.name, set()), "run scripts/bug_table.py --write"
 
 
 def test_the_page_has_the_table_of_all_bugs() -> None:
