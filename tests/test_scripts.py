@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = [ROOT / "scripts" / name for name in ("setup.sh", "train", "test")] + [ROOT / ".ci" / "run"]
+SCRIPTS = [ROOT / "scripts" / name for name in ("setup.sh", "train", "test", "experiments.sh")] + [ROOT / ".ci" / "run"]
 
 # Answers as Python does to what setup.sh asks, and writes each request to calls.log; "venv" copies it into place.
 # A file "break" beside the log holds the request that is to fail; the lock is left to the true Python.
@@ -247,3 +247,28 @@ def test_two_first_uses_at_once_set_up_once(project: Project) -> None:
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (0, "minipinet train\n"), err
     assert project.calls() == ["venv", "pip ."]
+
+
+def test_the_experiments_start_from_the_rows_and_write_them_back(tmp_path: Path) -> None:
+    for name in ("minipinet", "python"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{tmp_path}/calls.log\n')
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "data").mkdir()
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = ROOT / "scripts" / "experiments.sh"
+    subprocess.run([script, "data", "s.sqlite"], cwd=tmp_path, env={**os.environ, **path}, check=True)
+    calls = (tmp_path / "calls.log").read_text().splitlines()
+    assert calls[0].startswith(
+        f"minipinet results {tmp_path}/s.sqlite --import docs/results/rows/comparison-paper-MUTAG"
+    )
+    ran, wrote = calls[1::2], calls[2::2]
+    assert {call.split()[2] for call in ran} == {"comparison", "message-passing", "isomorphism"}
+    assert all(call.endswith(f"--data-dir {tmp_path}/data --store {tmp_path}/s.sqlite") for call in ran)
+    assert set(wrote) == {f"python scripts/export_rows.py {tmp_path}/s.sqlite docs/results/rows"}
+    assert len(wrote) == len(ran)
+
+
+def test_the_experiments_say_how_they_are_called() -> None:
+    outcome = subprocess.run([ROOT / "scripts" / "experiments.sh"], capture_output=True, text=True, check=False)
+    assert outcome.returncode != 0
+    assert "usage: scripts/experiments.sh DATA_DIR [STORE]" in outcome.stderr
