@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from minipinet._words import counted
 from minipinet.adjacency import build_adjacency
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.datasets.from_networkx import dataset_from_networkx
-from minipinet.errors import DataError, Notice, UsageError
+from minipinet.errors import DataError, UsageError, notify_changes
 from minipinet.graphs import Graph, as_graph
 from minipinet.reading import as_reading
 from minipinet.union import DisjointUnion, disjoint_union, graph_at
@@ -108,12 +107,10 @@ def graphs_of_pairs(pairs: list[Any], weight: Any, directed: Any) -> list[Graph]
         arcs.row, arcs.col, arcs.data, A.shape[0], weighted=reading.weight is not None, directed=reading.directed
     )
     reweighted, one_way = adjacency.reweighted, counted(adjacency.one_way, "entry", "entries")
-    notices = [
+    changes = [
         (reweighted, f"{counted(reweighted, 'weight')} other than 1 set to 1 (weight='weight' keeps them)"),
         (adjacency.one_way, f"{one_way} added or raised to make A symmetric (directed=True leaves it as it is)"),
     ]
-    for count, text in notices:
-        if count:
-            warnings.warn(f"X: {text}", Notice, stacklevel=4)
+    notify_changes("X", changes, stacklevel=4)
     union = DisjointUnion(adjacency.A, X, ptr)
     return [graph_at(union, g) for g in range(len(graphs))]

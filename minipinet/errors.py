@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
+
 
 class MinipinetError(Exception):
     """Base of every error raised on purpose; the command line prints it without a traceback (exit status 1)."""
@@ -25,3 +28,26 @@ class DivergedError(MinipinetError, ArithmeticError):
 
 class Notice(UserWarning):
     """Something was repaired or assumed on the way in (repeated edges dropped, an arc made symmetric)."""
+
+
+def notify_changes(argument: str, changes: Iterable[tuple[int, str]], stacklevel: int) -> None:
+    """Give a Notice for each change of an argument that was made at all; `stacklevel` counts from the caller.
+
+    Parameters
+    ----------
+    argument : str
+        What was changed.
+    changes : iterable of (int, str)
+        How often something was changed, and what to say of it.
+    stacklevel : int
+        As for :func:`warnings.warn` where this is called.
+
+    Examples
+    --------
+    >>> import pytest
+    >>> with pytest.warns(Notice, match="^A: 2 weights set to 1$"):
+    ...     notify_changes("A", [(2, "2 weights set to 1"), (0, "0 entries added")], stacklevel=1)
+    """
+    for count, text in changes:
+        if count:
+            warnings.warn(f"{argument}: {text}", Notice, stacklevel=stacklevel + 1)

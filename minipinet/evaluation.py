@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from minipinet._array import Array, numbers_below
 from minipinet._words import counted
 from minipinet.attention_readout import FUSED_CLASSES
-from minipinet.batch import make_batches
+from minipinet.batch import GraphBatch, make_batches
 from minipinet.errors import DataError, UsageError
 from minipinet.model import pinet_forward
 from minipinet.network import Batch, Network, Params, Scores
@@ -71,11 +71,8 @@ def evaluate(
     DataError
         For a graph whose scores are not finite, naming it: its features or weights are too large for the network.
     """
-    check_width(params, quotient)
-    batch_size = whole("batch_size", batch_size)
-    G, C = quotient.counts.shape[0], params.W_D.shape[1]
-    index, y = numbers_below("index", index, G), class_numbers(y, G, C)
-    batches = make_batches(quotient, index, batch_size, str(params.W_D.dtype))
+    index, batches = _batches_of(params, quotient, index, batch_size)
+    y = class_numbers(y, quotient.counts.shape[0], params.W_D.shape[1])
     # What overflows is found in the scores.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
         evaluation = score_batches(_pinet_scores(pq), params, batches, y, index)
@@ -87,10 +84,7 @@ def score(
     params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
 ) -> Array:
     """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
-    check_width(params, quotient)
-    batch_size = whole("batch_size", batch_size)
-    index = numbers_below("index", index, quotient.counts.shape[0])
-    batches = make_batches(quotient, index, batch_size, str(params.W_D.dtype))
+    index, batches = _batches_of(params, quotient, index, batch_size)
     return _checked_logits(_pinet_scores(pq), params, batches, index)
 
 
@@ -98,17 +92,24 @@ def pooled(
     params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
 ) -> Array:
     """Return vec(P_g) of graphs (paper, eq. 5), (n, F_A F_X): the readout's input; arguments as in :func:`evaluate`."""
-    check_width(params, quotient)
-    batch_size = whole("batch_size", batch_size)
-    index = numbers_below("index", index, quotient.counts.shape[0])
-    dtype = str(params.W_D.dtype)
+    index, batches = _batches_of(params, quotient, index, batch_size)
     # With more classes than the fused form takes, the readout goes step by step, and its cache keeps vec(P_g).
-    params = params._replace(W_D=np.zeros((len(params.W_D), FUSED_CLASSES + 1), dtype), b_D=None)
+    params = params._replace(W_D=np.zeros((len(params.W_D), FUSED_CLASSES + 1), params.W_D.dtype), b_D=None)
 
     def matrices(params: PiNetParams, batch: Batch) -> Array:
         return pinet_forward(params, batch, pq)[1].readout.stepwise.dense.M  # type: ignore[union-attr]
 
-    return _checked_logits(matrices, params, make_batches(quotient, index, batch_size, dtype), index)
+    return _checked_logits(matrices, params, batches, index)
+
+
+def _batches_of(
+    params: PiNetParams, quotient: Quotient, index: Array, batch_size: int
+) -> tuple[Array, Iterable[GraphBatch]]:
+    """Return graph numbers and their batches in the weights' dtype, once all arguments fit each other."""
+    check_width(params, quotient)
+    batch_size = whole("batch_size", batch_size)
+    index = numbers_below("index", index, quotient.counts.shape[0])
+    return index, make_batches(quotient, index, batch_size, str(params.W_D.dtype))
 
 
 def score_network(network: Network, params: Params, index: Array, *, batch_size: int = SCORED_AT_ONCE) -> Array:

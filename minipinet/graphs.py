@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from scipy.sparse import csr_array
 
 from minipinet._words import counted
 from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency, degrees
-from minipinet.errors import Notice, UsageError
+from minipinet.errors import UsageError, notify_changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +114,7 @@ def as_graph(A: Any, X: Any = None, *, weighted: bool = False, directed: bool = 
             "(directed=True leaves it as it is)",
         ),
     ]
-    for count, text in changes:
-        if count:
-            warnings.warn(f"A: {text}", Notice, stacklevel=2)
+    notify_changes("A", changes, stacklevel=2)
     return Graph(adjacency.A, np.ones((N, 1)) if X is None else as_features(X, N))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from minipinet._words import counted
 from minipinet.adjacency import as_features, as_float64, build_adjacency
 from minipinet.datasets.dataset import Dataset
-from minipinet.errors import DataError, Notice, UsageError
+from minipinet.errors import DataError, UsageError, notify_changes
 from minipinet.graphs import Graph
 from minipinet.settings import DTYPES
 from minipinet.union import DisjointUnion, disjoint_union, graph_at
@@ -134,7 +133,7 @@ def join_members(
     adjacency = build_adjacency(target, source, given, int(ptr[-1]), weighted=weight is not None, directed=directed)
     ignored = 0 if weight else int(np.count_nonzero(weights != 1))
     repeats = 0 if weight else adjacency.repeats
-    notices = [
+    changes = [
         (ignored, f"{counted(ignored, 'edge')} with {usual} other than 1 taken as 1 (weight={usual!r} keeps it)"),
         (repeats, f"{counted(repeats, 'repeated edge')} counted once (weight= adds weights up)"),
         (
@@ -143,9 +142,7 @@ def join_members(
             "(directed=True leaves it as it is)",
         ),
     ]
-    for count, text in notices:
-        if count:
-            warnings.warn(f"{argument}: {text}", Notice, stacklevel=3)
+    notify_changes(argument, changes, stacklevel=3)
     union = DisjointUnion(adjacency.A, np.concatenate(features), ptr)
     return [graph_at(union, g) for g in range(len(members))]
 

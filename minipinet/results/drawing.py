@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minipinet.errors import UsageError
+from minipinet.experiments.plan import MODELS
 from minipinet.results.figure_data import Curves, Group, Paths
 from minipinet.results.isomorphism_tables import CONSTANT
 from minipinet.results.naming import QUICK_MARK
@@ -47,7 +48,7 @@ _MODELS = {
 _FEATURES = {"random": "random labels", "balanced": "balanced labels", "constant": "constant features"}
 _BY = {"sizes": "training graphs of each class", "steps": "training steps, one training graph of each class"}
 #: (p, q) of the corners, as ``_MATRICES`` has them.
-_CORNERS = {(1, 0): "A", (1, 1): "A + I", (0, 0): "sym norm A", (0, 1): "sym norm A + I"}
+_CORNERS = {MODELS[model][1]["pq"]: text for model, text in _MATRICES.items() if model != "pinet"}
 _LAYERS = ("attention, layer 1", "attention, layer 2", "features, layer 1", "features, layer 2")
 _END: dict[str, Any] = {
     "color": _COLOURS[3], "marker": "o", "markeredgecolor": "white", "markeredgewidth": 0.4, "linestyle": "none",
