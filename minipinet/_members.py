@@ -22,7 +22,7 @@ OPTIONS = ("node_label", "node_attributes", "features", "default", "weight", "di
 _NOT_OF = {"Graph": OPTIONS, "(A, X) pair": OPTIONS[:4], "networkx graph": ()}
 
 
-def members_of(X: Any) -> tuple[str, list[Any]]:
+def graphs_of_one_kind(X: Any) -> tuple[str, list[Any]]:
     """Return graphs as a list, and what each of them is: "Graph", "networkx graph" or "(A, X) pair".
 
     Raises
@@ -32,7 +32,7 @@ def members_of(X: Any) -> tuple[str, list[Any]]:
 
     Examples
     --------
-    >>> members_of([([[0, 1], [1, 0]], None)])[0]
+    >>> graphs_of_one_kind([([[0, 1], [1, 0]], None)])[0]
     '(A, X) pair'
     """
     # Two graphs in a tuple are a sequence, a matrix and features are one pair.
@@ -66,7 +66,7 @@ def _kind_of(graph: Any) -> str:
 
 
 def dataset_of(kind: str, graphs: list[Any], y: NDArray[Any], options: Mapping[str, Any]) -> Dataset:
-    """Make a data set of what `members_of` returned; `options` has a value for each of OPTIONS.
+    """Make a data set of what `graphs_of_one_kind` returned; `options` has a value for each of OPTIONS.
 
     Raises
     ------

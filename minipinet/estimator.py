@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from minipinet._array import Array
-from minipinet._members import OPTIONS, dataset_of, graphs_of_pairs, members_of
+from minipinet._members import OPTIONS, dataset_of, graphs_of_one_kind, graphs_of_pairs
 from minipinet._words import counted
 from minipinet.datasets.values import as_values
 from minipinet.errors import UsageError
@@ -153,7 +153,7 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
             As :func:`minipinet.runs.train_pinet` and the readers of graphs do.
         """
         settings = Settings(**{name: getattr(self, name) for name in _SETTINGS}, seed=_seed(self.random_state))
-        kind, graphs = members_of(X)
+        kind, graphs = graphs_of_one_kind(X)
         y = _classes_of(y, len(graphs))
         options = {name: getattr(self, name) for name in OPTIONS}
         trained = train_pinet(dataset_of(kind, graphs, y, options), settings)
@@ -232,11 +232,11 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
     def _union(self, X: Any) -> DisjointUnion:
         """Return graphs as the model takes them."""
         check_is_fitted(self)
-        kind, graphs = members_of(X)
+        kind, graphs = graphs_of_one_kind(X)
         if kind == "(A, X) pair":
             graphs = graphs_of_pairs(graphs, self.weight, self.directed)
         conversion = {"default": self.default} if kind == "networkx graph" else {}
-        union = self.model_._union(graphs, conversion)
+        union = self.model_.read(graphs, **conversion)
         d = union.X.shape[1]
         if d != self.n_features_in_:
             expected = counted(self.n_features_in_, "feature")

@@ -125,15 +125,13 @@ class PiNet:
 
     def logits(self, graphs: Any, *, bitwise: bool = False, **conversion: Any) -> Array:
         """Return the scores before the softmax, (G, C); arguments as in :meth:`predict`."""
-        if not isinstance(graphs, Dataset | Sequence):
-            raise UsageError(f"graphs: expected a Dataset or a list of graphs, got {type(graphs).__name__}")
         if not isinstance(bitwise, bool):
             raise UsageError(f"bitwise: expected True or False, got {bitwise!r}")
-        _check_options(graphs, conversion)
+        _check_arguments(graphs, conversion)
         B = graphs.ptr.size - 1 if isinstance(graphs, DisjointUnion) else len(graphs)
         if B == 0:
             return np.empty((0, len(self.classes)), "float64" if bitwise else self.settings.dtype)
-        union = self._union(graphs, conversion)
+        union = self.read(graphs, **conversion)
         d = self.params.W_A0.shape[0]
         if union.X.shape[1] != d:
             raise UsageError(f"graphs: expected {counted(d, 'feature')} a node, as in training, got {union.X.shape[1]}")
@@ -183,7 +181,9 @@ class PiNet:
 
         return load_described(Path(path), "model", build)
 
-    def _union(self, graphs: Any, conversion: Mapping[str, Any]) -> DisjointUnion:
+    def read(self, graphs: Any, **conversion: Any) -> DisjointUnion:
+        """Return graphs as the weights take them, features encoded as in training; arguments as in :meth:`predict`."""
+        _check_arguments(graphs, conversion)
         if isinstance(graphs, DisjointUnion):
             return graphs
         if isinstance(graphs, Dataset):
@@ -217,8 +217,10 @@ class PiNet:
         return reading
 
 
-def _check_options(graphs: Any, conversion: Mapping[str, Any]) -> None:
-    """Refuse options that do not exist, and those of networkx graphs with graphs that are read already."""
+def _check_arguments(graphs: Any, conversion: Mapping[str, Any]) -> None:
+    """Refuse what is no graphs, options that do not exist, and those of networkx graphs with graphs read already."""
+    if not isinstance(graphs, Dataset | Sequence):
+        raise UsageError(f"graphs: expected a Dataset or a list of graphs, got {type(graphs).__name__}")
     unknown = [name for name in conversion if name not in _OPTIONS]
     if unknown:
         raise UsageError(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from minipinet._array import Array
 from minipinet.errors import MinipinetError, UsageError
 from minipinet.graphs import permute_nodes
-from minipinet.interop.common import members_of
+from minipinet.interop.common import graphs_and_weighted
 from minipinet.interop.onnx import export_onnx, onnx_inputs
 from minipinet.params import init_params
 from minipinet.predictor import PiNet
@@ -99,7 +99,7 @@ def test_graphs_of_every_kind(five_classes: tuple[PiNet, Runtime], union: Disjoi
     model, run = five_classes
     scores, _ = run(union)
     assert relative_error(scores, logits(model, union)) < ORACLE_FLOAT64
-    graphs, _ = members_of(union)
+    graphs, _ = graphs_and_weighted(union)
     rng = np.random.default_rng(seed)
     renumbered = [permute_nodes(graph, rng.permutation(graph.N)) for graph in graphs]
     assert relative_error(run(renumbered)[0], scores) < ORACLE_FLOAT64

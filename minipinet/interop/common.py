@@ -207,7 +207,7 @@ def union_of(graphs: Any) -> DisjointUnion:
     return disjoint_union(graphs)
 
 
-def members_of(graphs: Any) -> tuple[list[Graph], bool]:
+def graphs_and_weighted(graphs: Any) -> tuple[list[Graph], bool]:
     """Return the graphs of a Dataset, a DisjointUnion or a sequence of Graph one by one, and whether they have weights.
 
     They have if any edge of any of them has a weight other than 1.

@@ -7,7 +7,7 @@ from typing import Any
 from minipinet._words import listed
 from minipinet.errors import UsageError
 from minipinet.graphs import Graph
-from minipinet.interop.common import Member, check_dtype, items_of, join_members, library, members_of
+from minipinet.interop.common import Member, check_dtype, graphs_and_weighted, items_of, join_members, library
 from minipinet.reading import as_reading
 
 
@@ -84,7 +84,7 @@ def to_dgl(graphs: Any, *, features: str = "feat", dtype: str = "float32") -> li
     check_dtype(dtype)
     torch = library("torch", "to_dgl", "pip install torch dgl")
     dgl = library("dgl", "to_dgl", "pip install torch dgl")
-    members, weighted = members_of(graphs)
+    members, weighted = graphs_and_weighted(graphs)
     made = []
     for graph in members:
         entries = graph.A.tocoo()

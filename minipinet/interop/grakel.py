@@ -12,7 +12,7 @@ from minipinet._words import listed
 from minipinet.adjacency import arcs_of
 from minipinet.datasets.dataset import Dataset
 from minipinet.errors import DataError, UsageError
-from minipinet.interop.common import members_of
+from minipinet.interop.common import graphs_and_weighted
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -79,7 +79,7 @@ def to_grakel(graphs: Any) -> list[list[Any]]:
     >>> len(edges), labels[0]
     (38, 0)
     """
-    members, weighted = members_of(graphs)
+    members, weighted = graphs_and_weighted(graphs)
     labels = graphs.node_labels if isinstance(graphs, Dataset) else None
     if labels is None:
         named = [tuple(row) for graph in members for row in graph.X.tolist()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minipinet.datasets.dataset import Dataset
-from minipinet.interop.common import members_of
+from minipinet.interop.common import graphs_and_weighted
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,7 +40,7 @@ def to_networkx(graphs: Any) -> list[nx.Graph]:
     """
     import networkx as nx
 
-    members, weighted = members_of(graphs)
+    members, weighted = graphs_and_weighted(graphs)
     data = isinstance(graphs, Dataset)
     weight = graphs.reading.weight if data and graphs.reading.weight else "weight"
     columns = _columns(graphs) if data else {"x": [row for graph in members for row in graph.X.tolist()]}

@@ -9,7 +9,7 @@ import numpy as np
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.errors import DataError, UsageError
 from minipinet.graphs import Graph
-from minipinet.interop.common import Member, array_of, check_dtype, items_of, join_members, library, members_of
+from minipinet.interop.common import Member, array_of, check_dtype, graphs_and_weighted, items_of, join_members, library
 from minipinet.reading import as_reading
 
 _INSTALL = "pip install torch torch_geometric"
@@ -113,7 +113,7 @@ def to_pyg(graphs: Any, *, dtype: str = "float32") -> list[Any]:
     check_dtype(dtype)
     torch = library("torch", "to_pyg", _INSTALL)
     Data = library("torch_geometric.data", "to_pyg", _INSTALL).Data
-    members, weighted = members_of(graphs)
+    members, weighted = graphs_and_weighted(graphs)
     made = []
     for g, graph in enumerate(members):
         entries = graph.A.tocoo()
