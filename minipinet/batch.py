@@ -72,6 +72,20 @@ def make_batches(
     >>> [batch.B for batch in make_batches(quotient, [4, 3, 2, 1, 0], 2)]
     [2, 2, 1]
     """
+    for (X, first, second, ptr, state, count), _ in select_batches(quotient, index, batch_size, dtype):
+        yield GraphBatch(
+            X, (_step(first), _step(second)), make_pool(ptr, state, count[:, None], len(second.indptr) - 1)
+        )
+
+
+def select_batches(
+    quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str, once: bool = False
+) -> Iterator[tuple[Selected, Array]]:
+    """Select what each batch needs; arguments and errors as for `make_batches`.
+
+    Yields each batch with the place of its graphs among those selected: 0, 1, 2, ..., or with `once` that of their kind,
+    of which a batch then holds one graph.
+    """
     G = quotient.counts.shape[0]
     chosen = np.asarray(index)
     if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= G:
@@ -86,8 +100,16 @@ def make_batches(
     while at < len(index):
         taken = entries[at - 1] if at else 0
         room = int(np.searchsorted(entries, taken + TOGETHER, side="right")) - at
-        end = at + max(1, room // batch_size) * batch_size
-        yield from _build(quotient, index[at:end], batch_size, dtype)
+        end = min(at + max(1, room // batch_size) * batch_size, len(index))
+        graphs = index[at:end]
+        cut = np.append(np.arange(0, end - at, batch_size), end - at)
+        if once:
+            kinds, place, cut_once = _relabel(quotient.kind[graphs], cut, len(quotient.example))
+            selected = _build(quotient, quotient.example[kinds], cut_once, dtype)
+        else:
+            place = np.arange(end - at) - np.repeat(cut[:-1], np.diff(cut))
+            selected = _build(quotient, graphs, cut, dtype)
+        yield from zip(selected, np.split(place, cut[1:-1]), strict=True)
         at = end
 
 
@@ -105,54 +127,87 @@ def _cast(what: str, values: Array, dtype: str) -> Array:
     return cast
 
 
-class _Rows(NamedTuple):
-    """Rows selected for several batches, one batch after the other, and the numbers of the states they select."""
+class SelectedRows(NamedTuple):
+    """One batch's rows of a level, over the states that they select."""
+
+    indptr: Array  #: (n_out + 1,) int32
+    indices: Array  #: (nnz,) int32
+    data: Array  #: (nnz,)
+    at_own: Array  #: (n_out,) position of each row's entry at its own state
+    deg: Array  #: (n_in,) degree of each column
+
+
+class Selected(NamedTuple):
+    """What one batch needs of a quotient."""
+
+    X: Array  #: (n_0, d)
+    first: SelectedRows  #: (n_1, n_0)
+    second: SelectedRows  #: (n_2, n_1)
+    ptr: Array  #: (B + 1,) offsets of the graphs' entries
+    state: Array  #: (E,) int32, 0 to n_2 - 1
+    count: Array  #: (E,) number of the graph's nodes in that state
+
+
+class _Level(NamedTuple):
+    """Rows of a level selected for several batches, one batch after the other, and the states they select."""
 
     indptr: Array
     indices: Array  #: counted from the batch's first column
     data: Array
     at_own: Array
+    deg: Array
     kept: Array  #: numbers of the columns' states
     cut: Array  #: (batches + 1,) where each batch's columns start in `kept`
 
 
-def _build(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> Iterator[GraphBatch]:
-    batches = -(-len(index) // batch_size)
-    cut = np.minimum(np.arange(batches + 1) * batch_size, len(index))
+def _build(quotient: Quotient, index: Array, cut: Array, dtype: str) -> Iterator[Selected]:
+    """Select the batches index[cut[0]:cut[1]], index[cut[1]:cut[2]], ... together."""
     ptr, entry = row_entries(quotient.counts.indptr, index)
     states, state, cut_2 = _relabel(quotient.counts.indices[entry], ptr[cut], quotient.counts.shape[1])
-    count = quotient.counts.data[entry].astype(dtype)[:, None]
+    count = quotient.counts.data[entry].astype(dtype)
     second = _select(quotient.levels[1], states, cut_2, dtype)
     first = _select(quotient.levels[0], second.kept, second.cut, dtype)
-    deg_0 = _cast("the sum of a node's edge weights", quotient.levels[0].deg[first.kept], dtype)
-    deg_1 = _cast("the sum of a node's edge weights", quotient.levels[1].deg[second.kept], dtype)
     X = _cast("a feature", quotient.X[first.kept], dtype)
-    for b in range(batches):
-        steps = _step(first, second.cut, deg_0, b), _step(second, cut_2, deg_1, b)
-        e = slice(ptr[cut[b]], ptr[cut[b + 1]])
-        pool = make_pool(ptr[cut[b] : cut[b + 1] + 1] - e.start, state[e], count[e], int(cut_2[b + 1] - cut_2[b]))
-        yield GraphBatch(X[first.cut[b] : first.cut[b + 1]], steps, pool)
+    cut_0, cut_1, cut_E = first.cut.tolist(), second.cut.tolist(), ptr[cut].tolist()
+    for b in range(len(cut) - 1):
+        e = slice(cut_E[b], cut_E[b + 1])
+        yield Selected(
+            X[cut_0[b] : cut_0[b + 1]],
+            _take(first, second.cut, b),
+            _take(second, cut_2, b),
+            ptr[cut[b] : cut[b + 1] + 1] - cut_E[b],
+            state[e],
+            count[e],
+        )
 
 
-def _select(level: Level, rows: Array, cut: Array, dtype: str) -> _Rows:
+def _select(level: Level, rows: Array, cut: Array, dtype: str) -> _Level:
     """Take the rows of a level that each batch needs; `cut` tells where a batch's rows start."""
     indptr, entry = row_entries(level.A.indptr, rows)
     kept, indices, kept_cut = _relabel(level.A.indices[entry], indptr[cut], level.A.shape[1])
     at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
     data = _cast("an edge weight", level.A.data[entry], dtype)
-    return _Rows(indptr, indices, data, at_own, kept, kept_cut)
+    deg = _cast("the sum of a node's edge weights", level.deg[kept], dtype)
+    return _Level(indptr, indices, data, at_own, deg, kept, kept_cut)
 
 
-def _step(rows: _Rows, row_cut: Array, deg: Array, b: int) -> Step:
-    """Cut batch b's matrix out of the selected rows."""
+def _take(level: _Level, row_cut: Array, b: int) -> SelectedRows:
+    """Cut batch b's rows out of those selected."""
     first, last = row_cut[b], row_cut[b + 1]
-    e = slice(rows.indptr[first], rows.indptr[last])
-    c = slice(rows.cut[b], rows.cut[b + 1])
-    indptr = (rows.indptr[first : last + 1] - e.start).astype(np.int32)
-    shape = int(last - first), int(c.stop - c.start)
-    A = scipy.sparse.csr_array((rows.data[e], rows.indices[e], indptr), shape=shape)
-    at_own = rows.at_own[first:last] - e.start
-    return Step(A, A.indices[at_own], at_own, deg[c], A.T)
+    start, stop = level.indptr[first], level.indptr[last]
+    return SelectedRows(
+        (level.indptr[first : last + 1] - start).astype(np.int32),
+        level.indices[start:stop],
+        level.data[start:stop],
+        level.at_own[first:last] - start,
+        level.deg[level.cut[b] : level.cut[b + 1]],
+    )
+
+
+def _step(rows: SelectedRows) -> Step:
+    shape = len(rows.indptr) - 1, len(rows.deg)
+    A = scipy.sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=shape)
+    return Step(A, A.indices[rows.at_own], rows.at_own, rows.deg, A.T)
 
 
 def _relabel(numbers: Array, cut: Array, n: int) -> tuple[Array, Array, Array]:

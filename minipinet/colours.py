@@ -35,9 +35,14 @@ def hash_rows(X: Array, deg: Array) -> Array:
 
 def hash_neighbourhoods(seen: Sparse, own: Array, content: Array) -> Array:
     """Hash (own colour, multiset of (colour, weight)) from the colours' own hashes, in an order-free sum."""
-    entry = _mix(content[seen.indices] + _GOLDEN * _mix(_bits(seen.data)))
+    return _mix(_mix(content[own]) * _GOLDEN + hash_multisets(seen, content))
+
+
+def hash_multisets(counts: Sparse, content: Array) -> Array:
+    """Hash each row's multiset of (colour, weight) from the colours' own hashes, in an order-free sum."""
+    entry = _mix(content[counts.indices] + _GOLDEN * _mix(_bits(counts.data)))
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entry)])
-    return _mix(_mix(content[own]) * _GOLDEN + total[seen.indptr[1:]] - total[seen.indptr[:-1]])
+    return total[counts.indptr[1:]] - total[counts.indptr[:-1]]
 
 
 class EqualRows(NamedTuple):

@@ -59,25 +59,26 @@ def adam_step(
     # Python floats take the arrays' dtype; a NumPy scalar would lift float32 to float64.
     lr, beta1, beta2, eps = float(lr), float(beta1), float(beta2), float(eps)
     c1, c2 = 1 - beta1**step, 1 - beta2**step
-    rows = [_update(*leaf, lr, beta1, beta2, eps, c1, c2) for leaf in zip(params, grads, state.m, state.v, strict=True)]
-    new, m, v = (type(params)(*column) for column in zip(*rows, strict=True))
-    return new, AdamState(step, m, v)
-
-
-def _update(
-    w: Array,
-    g: Array,
-    m: Array,
-    v: Array,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    c1: float,
-    c2: float,
-) -> tuple[Array, Array, Array]:
-    if w is None:
-        return None, None, None
+    # All parameters in one vector: a dozen calls a step, not a dozen for each leaf.
+    w, g, m, v = (_flatten(tree, params) for tree in (params, grads, state.m, state.v))
     m = beta1 * m + (1 - beta1) * g
     v = beta2 * v + (1 - beta2) * (g * g)
-    return w - lr * (m / c1) / (np.sqrt(v / c2) + eps), m, v
+    w -= lr * (m / c1) / (np.sqrt(v / c2) + eps)
+    return _unflatten(w, params), AdamState(step, _unflatten(m, params), _unflatten(v, params))
+
+
+def _flatten(tree: Params, like: Params) -> Array:
+    """Return the leaves of a tree one after the other, a copy."""
+    pairs = zip(tree, like, strict=True)
+    leaves = [leaf.ravel() for leaf, w in pairs if w is not None]
+    return xp_of(leaves[0]).concatenate(leaves)
+
+
+def _unflatten(vector: Array, like: Params) -> Params:
+    """Return the tree whose leaves are stretches of a vector."""
+    leaves: list[Array] = []
+    at = 0
+    for w in like:
+        leaves.append(None if w is None else vector[at : at + w.size].reshape(w.shape))
+        at += 0 if w is None else w.size
+    return type(like)(*leaves)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from minipinet._array import Array, Sparse
-from minipinet.colours import EqualNeighbourhoods, EqualRows, group, hash_neighbourhoods, hash_rows
+from minipinet.colours import EqualNeighbourhoods, EqualRows, group, hash_multisets, hash_neighbourhoods, hash_rows
 from minipinet.pool import row_entries
 from minipinet.union import DisjointUnion
 
@@ -36,6 +36,8 @@ class Quotient(NamedTuple):
     levels: tuple[Level, Level]
     counts: Sparse  #: (G, n_2) CSR: number of each graph's nodes in each level-2 colour
     colour: Array  #: (N,) int, level-2 colour of each node
+    kind: Array  #: (G,) int, graphs of one kind hold the same colours equally often: they have the same scores
+    example: Array  #: (number of kinds,) int, a graph of each kind
 
 
 def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
@@ -87,7 +89,12 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
     counts = scipy.sparse.coo_array((np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))).tocsr()
-    return Quotient(X, (levels[0], levels[1]), counts, colour)
+    if merge:
+        none = np.zeros(len(sizes), np.int64)
+        example, kind, _ = group(hash_multisets(counts, content), EqualNeighbourhoods(counts, none))
+    else:
+        example = kind = np.arange(len(sizes))
+    return Quotient(X, (levels[0], levels[1]), counts, colour, kind, example)
 
 
 def _take_rows(level: Level, rows: Array) -> Level:

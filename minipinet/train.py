@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +18,9 @@ from minipinet._array import Array, numbers_below
 from minipinet.batch import make_batches
 from minipinet.errors import DivergedError, UsageError
 from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, score_batches
-from minipinet.model import loss_backward, loss_forward, pinet_forward
+from minipinet.fast.batch import make_fast_batches
+from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.model import pinet_forward
 from minipinet.network import Batch, Network, Params
 from minipinet.optim import AdamState, adam_init, adam_step
 from minipinet.params import init_params, pq_values
@@ -150,11 +152,17 @@ def fit(
 def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
     """Return PiNet on the graphs of a quotient, as the training loop sees it."""
     pairs, C = settings.pairs, whole("C", C)
+
+    def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterable[Batch]:
+        # To score, in the form in which a graph's scores have the same bits in every batch; to train, in the faster one.
+        make = make_batches if rng is None else make_fast_batches
+        return make(quotient, index, batch_size, settings.dtype)
+
     return Network(
         G=quotient.counts.shape[0],
         C=C,
         init=partial(_init_pinet, settings=settings, d=quotient.X.shape[1], C=C),
-        batches=lambda index, batch_size, rng: make_batches(quotient, index, batch_size, settings.dtype),
+        batches=batches,
         loss_forward=lambda params, batch, y: loss_forward(params, batch, y, pairs, settings.l2),
         loss_backward=loss_backward,
         scores=lambda params, batch: pinet_forward(params, batch, pairs)[0],

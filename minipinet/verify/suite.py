@@ -16,6 +16,7 @@ from minipinet.errors import UsageError
 from minipinet.verify.check import check_pair
 from minipinet.verify.derivatives import Derivative
 from minipinet.verify.measure import TOLERANCE, describe_wrong, measure
+from minipinet.verify.fast_pairs import fast_pairs
 from minipinet.verify.pairs import Pair, draw, layer_pairs, model_pairs
 from minipinet.verify.probe import VerificationError, gradient_of, input_leaves
 from minipinet.verify.report import Report
@@ -94,7 +95,8 @@ def verify_all(
 
 def _project_pairs(model: bool, dtype: str, seed: int) -> list[Pair]:
     layers = layer_pairs(np.random.default_rng(seed), dtype)
-    return layers + (model_pairs(np.random.default_rng(seed), dtype) if model else [])
+    whole = model_pairs(np.random.default_rng(seed), dtype) if model else []
+    return layers + whole + fast_pairs(np.random.default_rng(seed), dtype, model=model)
 
 
 def _is_named(name: str, asked: str) -> bool:

@@ -1,0 +1,80 @@
+"""The pairs of `minipinet.fast`, each with an input to verify it at."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.attention_readout import FUSED_RANGE
+from minipinet.fast.batch import FastBatch, make_fast_batches
+from minipinet.fast.model import LossCache, loss_backward, loss_forward
+from minipinet.fast.propagation import (
+    message_passing_backward,
+    message_passing_forward,
+    propagate_backward,
+    propagate_forward,
+)
+from minipinet.fast.readout import two_class_backward, two_class_forward
+from minipinet.params import PiNetParams
+from minipinet.quotient import refine
+from minipinet.union import DisjointUnion
+from minipinet.verify.pairs import SMOOTH, WHOLE, Pair, cast, draw, example_params, example_union
+
+
+def example_fast_batch(union: DisjointUnion, dtype: str = "float64", *, merge: bool = True) -> FastBatch:
+    """Return all graphs of `union` as one batch."""
+    G = len(union.ptr) - 1
+    return next(make_fast_batches(refine(union, merge=merge), np.arange(G), G, dtype))
+
+
+def fast_pairs(rng: np.random.Generator, dtype: str = "float64", *, model: bool = True) -> list[Pair]:
+    """Return the pairs that training is made of, and the loss that it minimises, at inputs drawn from `rng`.
+
+    Examples
+    --------
+    >>> [pair.name for pair in fast_pairs(np.random.default_rng(0))][:2]
+    ['fast.propagate', 'fast.message_passing.A_first']
+    """
+    batch = example_fast_batch(example_union(rng), dtype)
+    layer = batch.layers[0]
+    n_in, n = layer.A.n_in // 2, batch.counts.n_in
+    p, q = np.array([0.375, 0.625]), np.array([0.75, 0.25])
+    propagate = partial(propagate_forward, layer=layer), propagate_backward
+    message_passing = partial(message_passing_forward, layer=layer), message_passing_backward
+    two_class = partial(two_class_forward, counts=batch.counts, count=batch.count), two_class_backward
+
+    def weights(F_in: int, F: int) -> dict[str, Any]:
+        return {"M": draw(rng, 2, n_in, F_in), "W": draw(rng, 2, F_in, F), "b": draw(rng, 2, F), "p": p, "q": q}
+
+    stacks = {"H": draw(rng, n, 3), "Z_X": draw(rng, n, 2), "W_D": draw(rng, 6, 2), "b_D": draw(rng, 2)}
+    pairs = [
+        Pair("fast.propagate", *propagate, {"M": draw(rng, 2, n_in, 3), "p": p, "q": q}, SMOOTH),
+        Pair("fast.message_passing.A_first", *message_passing, weights(2, 4), SMOOTH),
+        Pair("fast.message_passing.W_first", *message_passing, weights(4, 2), SMOOTH),
+        Pair("fast.message_passing.square", *message_passing, weights(3, 3), SMOOTH),
+        Pair("fast.two_class", *two_class, stacks, SMOOTH),
+    ]
+    if model:
+        pairs += _losses(rng, batch)
+    return [pair._replace(inputs=cast(pair.inputs, dtype)) for pair in pairs]
+
+
+def _losses(rng: np.random.Generator, batch: FastBatch) -> list[Pair]:
+    pq = np.array([[0.375, 0.75], [0.75, 0.25], [1.0, 0.0], [0.5, 1.0]])
+    two = example_params(rng, 2, bias=True, learned_pq=True)
+    three = example_params(rng, 3, bias=True, learned_pq=True)
+    fixed = example_params(rng, 2, bias=False, learned_pq=False)
+    wide = fixed._replace(W_A1=fixed.W_A1 * 10 * FUSED_RANGE)  # too wide a range for the readout by one score
+
+    def loss(params: PiNetParams, pq: Array | None = None, C: int = 2) -> tuple[Array, LossCache]:
+        return loss_forward(params, batch, np.arange(len(batch.kind)) % C, pq, l2=0.25)
+
+    return [
+        Pair("fast.loss", loss, loss_backward, {"params": two}, WHOLE),
+        Pair("fast.loss.fixed_pq", partial(loss, pq=pq), loss_backward, {"params": fixed}, WHOLE),
+        Pair("fast.loss.three_classes", partial(loss, C=3), loss_backward, {"params": three}, WHOLE),
+        Pair("fast.loss.wide", partial(loss, pq=pq), loss_backward, {"params": wide}, ("central",)),
+    ]
