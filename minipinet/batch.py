@@ -83,8 +83,8 @@ def select_batches(
 ) -> Iterator[tuple[Selected, Array]]:
     """Select what each batch needs; arguments and errors as for `make_batches`.
 
-    Yields each batch with the place of its graphs among those selected: 0, 1, 2, ..., or with `once` that of their kind,
-    of which a batch then holds one graph.
+    Yields each batch with the place of its graphs among those selected: 0, 1, 2, ..., or with `once` that of their
+    kind, of which a batch then holds one graph.
     """
     G = quotient.counts.shape[0]
     chosen = np.asarray(index)
@@ -168,7 +168,7 @@ def _build(quotient: Quotient, index: Array, cut: Array, dtype: str) -> Iterator
     second = _select(quotient.levels[1], states, cut_2, dtype)
     first = _select(quotient.levels[0], second.kept, second.cut, dtype)
     X = _cast("a feature", quotient.X[first.kept], dtype)
-    cut_0, cut_1, cut_E = first.cut.tolist(), second.cut.tolist(), ptr[cut].tolist()
+    cut_0, cut_E = first.cut.tolist(), ptr[cut].tolist()
     for b in range(len(cut) - 1):
         e = slice(cut_E[b], cut_E[b + 1])
         yield Selected(

@@ -154,7 +154,7 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
     pairs, C = settings.pairs, whole("C", C)
 
     def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterable[Batch]:
-        # To score, in the form in which a graph's scores have the same bits in every batch; to train, in the faster one.
+        # To score, the form in which a graph's scores have the same bits in every batch; to train, the faster one.
         make = make_batches if rng is None else make_fast_batches
         return make(quotient, index, batch_size, settings.dtype)
 

@@ -27,6 +27,7 @@ from minipinet.propagation import (
 from minipinet.readout import softmax_cross_entropy_backward, softmax_cross_entropy_forward
 from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify import Report, check_pair
+from minipinet.verify.fast_pairs import fast_pairs
 from minipinet.verify.pairs import Pair, example_batch, example_params, example_union, layer_pairs, model_pairs
 from tests import strategies, tolerances
 from tests.seeds import shifted
@@ -62,7 +63,7 @@ def check(pair: Pair, method: str, seed: int = 0) -> Report:
 
 
 def project_pairs(seed: int) -> list[Pair]:
-    return layer_pairs(rng_of(seed)) + model_pairs(rng_of(seed))
+    return layer_pairs(rng_of(seed)) + model_pairs(rng_of(seed)) + fast_pairs(rng_of(seed))
 
 
 @pytest.mark.parametrize("seed", range(10, 14))

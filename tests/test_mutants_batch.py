@@ -9,7 +9,7 @@ import pytest
 
 from minipinet import batch as batch_module
 from minipinet._array import Array
-from minipinet.batch import GraphBatch, make_batch, make_batches
+from minipinet.batch import Selected, make_batch, make_batches
 from minipinet.graphs import as_graph
 from minipinet.propagation import add_own
 from minipinet.quotient import Quotient, refine
@@ -26,9 +26,9 @@ def test_as_many_batches_are_selected_together_as_hold_the_allowed_entries(
     quotient = refine(disjoint_union([as_graph(strategies.path(n)) for n in SIZES]), merge=False)
     build, together = batch_module._build, []
 
-    def spy(quotient: Quotient, index: Array, batch_size: int, dtype: str) -> Iterator[GraphBatch]:
+    def spy(quotient: Quotient, index: Array, cut: Array, dtype: str) -> Iterator[Selected]:
         together.append(sum(SIZES[g] for g in index))
-        return build(quotient, index, batch_size, dtype)
+        return build(quotient, index, cut, dtype)
 
     monkeypatch.setattr(batch_module, "_build", spy)
     pieces = [sum(SIZES[i : i + batch_size]) for i in range(0, len(SIZES), batch_size)]

@@ -12,6 +12,7 @@ from minipinet._array import Array
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.errors import UsageError
 from minipinet.verify import check_pair, verify_all
+from minipinet.verify.fast_pairs import fast_pairs
 from minipinet.verify.measure import TOLERANCE
 from minipinet.verify.pairs import Pair, layer_pairs, model_pairs
 from minipinet.verify.planted import PlantedBug, plant
@@ -42,8 +43,12 @@ def spoilt(pair: Pair, which: int) -> Pair:
     return pair._replace(backward=backward)
 
 
+def no_pairs(*_: Any, **__: Any) -> list[Pair]:
+    return []
+
+
 def own_pairs() -> list[Pair]:
-    return layer_pairs(generator()) + model_pairs(generator())
+    return layer_pairs(generator()) + model_pairs(generator()) + fast_pairs(generator())
 
 
 @pytest.mark.parametrize("k", range(len(own_pairs())), ids=[pair.name for pair in own_pairs()])
@@ -52,7 +57,7 @@ def test_a_ten_thousandth_too_much_in_any_gradient_of_any_pair_is_caught(k: int)
     gradients = [g for path, g in named_leaves(pair.backward(*pair.forward(**pair.inputs))) if g is not None]
     # The bias before the column softmax moves all nodes alike: its gradient is zero.
     zero = [which for which, g in enumerate(gradients) if np.abs(g).max() < 1e-9]
-    assert len(zero) == (1 if pair.name in ("pinet", "loss") else 0)
+    assert len(zero) == (pair.name in ("pinet", "loss", "fast.loss", "fast.loss.three_classes"))
     for which in range(len(gradients)):
         bad = spoilt(pair, which)
         for method in ("adjoint", *(pair.methods[-1:] if "taylor" in pair.methods else pair.methods)):
@@ -121,6 +126,7 @@ def test_verify_all_in_single_precision_sees_a_gradient_that_is_wrong_or_of_anot
         return [Pair("lifted", sine_forward, lifted, x, ()), Pair("wrong", sine_forward, wrong, x, ())]
 
     monkeypatch.setattr("minipinet.verify.suite.layer_pairs", pairs)
+    monkeypatch.setattr("minipinet.verify.suite.fast_pairs", no_pairs)
     rows = verify_all(model=False, dtype="float32")
     single = [row for row in rows if row.method == "float32"]
     assert [row.ok for row in rows] == [row not in single for row in rows]
@@ -134,6 +140,7 @@ def test_a_gradient_wrong_in_both_precisions_is_wrong_in_single_precision_too(mo
         return [Pair("wrong", sine_forward, scaled(sine_backward, 1.01), {"x": np.ones(3, dtype)}, ("central",))]
 
     monkeypatch.setattr("minipinet.verify.suite.layer_pairs", pairs)
+    monkeypatch.setattr("minipinet.verify.suite.fast_pairs", no_pairs)
     rows = verify_all(model=False, dtype="float32")
     assert {row.method: row.ok for row in rows} == {
         "linear": True,
@@ -150,12 +157,12 @@ def test_verify_all_selects_and_refuses() -> None:
         "message_passing.square",
     }
     assert verify_all([]) == []
-    assert all(not row.pair.startswith(("pinet", "loss")) for row in verify_all(model=False))
+    assert all(not row.pair.startswith(("pinet", "loss", "fast.loss")) for row in verify_all(model=False))
     refused: list[tuple[dict[str, Any], str]] = [
         ({"pairs": ["poool"]}, "pairs: expected"),
         *(
             ({"pairs": [name], "model": False}, f"pairs: '{name}' is part of the whole network, which model=False")
-            for name in ("pinet", "pinet.fixed_pq", "loss")
+            for name in ("pinet", "pinet.fixed_pq", "loss", "fast.loss", "fast.loss.wide")
         ),
         ({"dtype": "float16"}, "dtype: expected float64 or float32"),
         ({"seed": -1}, "seed: expected"),
@@ -173,6 +180,7 @@ def test_verify_all_reports_a_pair_that_is_wrong_or_cannot_be_checked(monkeypatc
         return [wrong, missing, Pair("raises", sine_forward, lambda dout, cache: cache["x"], x, ()), wrong]
 
     monkeypatch.setattr("minipinet.verify.suite.layer_pairs", two_pairs)
+    monkeypatch.setattr("minipinet.verify.suite.fast_pairs", no_pairs)
     rows = verify_all(model=False)
     rows_of_the_first = [(row.pair, row.method, row.ok) for row in rows[:4]]
     assert [(row.pair, row.method, row.ok) for row in rows] == [

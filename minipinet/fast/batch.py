@@ -33,7 +33,7 @@ def pool_of(batch: FastBatch) -> Pool:
 def make_fast_batches(
     quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str = "float32"
 ) -> Iterator[FastBatch]:
-    """Cut `index` into batches and build one after the other; arguments and errors as for `minipinet.batch.make_batches`."""
+    """Cut `index` into batches and build one after the other; arguments and errors as for `make_batches`."""
     selection = select_batches(quotient, index, batch_size, dtype, once=True)
     for (X, first, second, ptr, state, count), kind in selection:
         counts = Structure(ptr.astype(np.int32), state, len(second.indptr) - 1)

@@ -24,7 +24,7 @@ class Structure(NamedTuple):
 
 
 def times(A: Structure, data: Array, M: Array) -> Array:
-    """Return the product of the matrix with entries `data` and M, (n_in, F) to (n_out, F), sums in the order of entries.
+    """Return the product of the matrix with entries `data` and M, (n_in, F) to (n_out, F), added up entry by entry.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def times(A: Structure, data: Array, M: Array) -> Array:
 
 
 def times_transposed(A: Structure, data: Array, M: Array) -> Array:
-    """Return the product of the transposed matrix and M, (n_out, F) to (n_in, F), sums in the order of entries.
+    """Return the product of the transposed matrix and M, (n_out, F) to (n_in, F), added up entry by entry.
 
     Examples
     --------

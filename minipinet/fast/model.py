@@ -53,6 +53,7 @@ def pinet_forward(params: PiNetParams, batch: FastBatch, pq: Array | None = None
     H_1, cache_1 = message_passing_forward(R, *_kernels(params, 1), p[:, 1], q[:, 1], second)
     H_A1, Z_X = H_1[0], xp.maximum(H_1[1], 0)
     # logits = readout(softmax(H_A1), Z_X)
+    readout: TwoClassCache | AttentionReadoutCache
     if params.W_D.shape[1] == FUSED_CLASSES and abs(H_A1).max(initial=0) <= FUSED_RANGE:
         logits, readout = two_class_forward(H_A1, Z_X, params.W_D, params.b_D, batch.counts, batch.count)
     else:
@@ -70,8 +71,10 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetParams:
     dkinds = xp.zeros((K, dlogits.shape[1]), dlogits.dtype)
     xp.add.at(dkinds, kind, dlogits)
     # logits = readout(softmax(H_A1), Z_X)
-    backward = two_class_backward if isinstance(readout, TwoClassCache) else attention_readout_backward
-    dH_A1, dZ_X, dW_D, db_D = backward(dkinds, readout)
+    if isinstance(readout, TwoClassCache):
+        dH_A1, dZ_X, dW_D, db_D = two_class_backward(dkinds, readout)
+    else:
+        dH_A1, dZ_X, dW_D, db_D = attention_readout_backward(dkinds, readout)
     # Z_X = relu(H_X1)
     dH_1 = xp.empty((2, *Z_X.shape), Z_X.dtype)
     dH_1[0] = dH_A1
@@ -89,8 +92,11 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetParams:
         # p = gate(p_raw), q = gate(q_raw)
         dp_raw = gate_backward(xp.stack([dp_0, dp_1], axis=1), p).ravel()
         dq_raw = gate_backward(xp.stack([dq_0, dq_1], axis=1), q).ravel()
-    biases = (None,) * 4 if db_0 is None or db_1 is None else (db_0[0], db_1[0], db_0[1], db_1[1])
-    return PiNetParams(dW_0[0], dW_1[0], dW_0[1], dW_1[1], dW_D, *biases, db_D, dp_raw, dq_raw)
+    if db_0 is None or db_1 is None:
+        db_0 = db_1 = (None, None)
+    return PiNetParams(
+        dW_0[0], dW_1[0], dW_0[1], dW_1[1], dW_D, db_0[0], db_1[0], db_0[1], db_1[1], db_D, dp_raw, dq_raw
+    )  # fmt: skip
 
 
 def _kernels(params: PiNetParams, layer: int) -> tuple[Array, Array | None]:

@@ -36,8 +36,9 @@ def two_class_forward(
 ) -> tuple[Array, TwoClassCache]:
     """Return logits (0, z_1 - z_0) for the logits (z_0, z_1) of `minipinet.attention_readout`: the same probabilities.
 
-    Equation (paper, 2 and 5), sums in the other order as in `attention_readout.fused_forward`, with w the difference of
-    the two columns of W_D: z_1 - z_0 = sum_f (sum_c count_gc e_cf T_cf) / (sum_c count_gc e_cf), T = Z_X w^T, e = exp(H).
+    Equation (paper, 2 and 5), the sums in the other order as in `attention_readout.fused_forward`: with T = Z_X W^T, W
+    the difference of the columns of W_D, and e = exp(H),
+    z_1 - z_0 = sum_f (sum_c count_gc e_cf T_cf) / (sum_c count_gc e_cf).
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ from minipinet._tree import named_leaves, with_leaves
 from minipinet.errors import UsageError
 from minipinet.verify.check import check_pair
 from minipinet.verify.derivatives import Derivative
-from minipinet.verify.measure import TOLERANCE, describe_wrong, measure
 from minipinet.verify.fast_pairs import fast_pairs
+from minipinet.verify.measure import TOLERANCE, describe_wrong, measure
 from minipinet.verify.pairs import Pair, draw, layer_pairs, model_pairs
 from minipinet.verify.probe import VerificationError, gradient_of, input_leaves
 from minipinet.verify.report import Report
@@ -79,7 +79,7 @@ def verify_all(
     names = [pair.name for pair in known]
     for asked in pairs or ():
         if not any(_is_named(name, asked) for name in names):
-            if not model and any(_is_named(pair.name, asked) for pair in model_pairs(np.random.default_rng(seed))):
+            if not model and any(_is_named(pair.name, asked) for pair in _project_pairs(True, "float64", seed)):
                 raise UsageError(f"pairs: {asked!r} is part of the whole network, which model=False leaves out")
             raise UsageError(f"pairs: expected names out of {', '.join(names)}, got {asked!r}")
     chosen = [k for k, name in enumerate(names) if pairs is None or any(_is_named(name, asked) for asked in pairs)]
@@ -100,7 +100,7 @@ def _project_pairs(model: bool, dtype: str, seed: int) -> list[Pair]:
 
 
 def _is_named(name: str, asked: str) -> bool:
-    return asked in (name, name.partition(".")[0])
+    return name == asked or name.startswith(f"{asked}.")
 
 
 def _check(pair: Pair, method: str, seed: int) -> Report:
