@@ -1,8 +1,9 @@
-"""Words for messages: numbers with their nouns, values in a list."""
+"""Words for messages and tables: numbers with their nouns, rounded, with their spread; values in a list."""
 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -55,3 +56,25 @@ def nearest(word: str, known: Iterable[str]) -> str:
     word = word.lstrip("-")
     near = [name for name in bare if name.startswith(word)] or difflib.get_close_matches(word, bare, n=1)
     return f"; did you mean {bare[near[0]]}?" if near else ""
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number with `digits` decimals, and "-" for one that is missing (None or NaN).
+
+    Examples
+    --------
+    >>> number(0.66489), number(None), number(float("nan"))
+    ('0.665', '-', '-')
+    """
+    return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def spread(mean: float | None, sd: float | None, digits: int = 3) -> str:
+    """Return "mean ± sd", or the mean alone where there is no spread to state.
+
+    Examples
+    --------
+    >>> spread(0.861, 0.0722), spread(0.5, None)
+    ('0.861 ± 0.072', '0.500')
+    """
+    return number(mean, digits) if sd is None or math.isnan(sd) else f"{number(mean, digits)} ± {number(sd, digits)}"

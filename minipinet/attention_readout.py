@@ -19,7 +19,7 @@ from minipinet.readout import DenseCache, dense_backward, dense_forward
 
 #: Most classes for which the fused form costs less than the pooled matrices (its large product grows with C).
 FUSED_CLASSES = 2
-#: The fused form takes exp(H) as it is: greater |H| would wear out the range of float32, and goes step by step.
+#: The fused form takes exp(H) as it is: greater ``|H|`` would wear out the range of float32, and goes step by step.
 FUSED_RANGE = 40.0
 
 

@@ -40,7 +40,7 @@ def notify_changes(argument: str, changes: Iterable[tuple[int, str]], stacklevel
     changes : iterable of (int, str)
         How often something was changed, and what to say of it.
     stacklevel : int
-        As for :func:`warnings.warn` where this is called.
+        As for ``warnings.warn`` where this is called.
 
     Examples
     --------

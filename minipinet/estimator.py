@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from minipinet._array import Array
 from minipinet._members import OPTIONS, dataset_of, graphs_of_one_kind, graphs_of_pairs
 from minipinet._words import counted
+from minipinet.attention_shares import Attention
 from minipinet.datasets.values import as_values
 from minipinet.errors import UsageError
 from minipinet.evaluation import pooled
@@ -188,6 +189,13 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
         union, model = self._union(X), self.model_
         quotient = refine(union, model.settings.merge)
         return pooled(model.params, model.settings.pairs, quotient, np.arange(len(union.ptr) - 1))
+
+    def attention(self, graph: Any) -> Attention:
+        """Return each node's attention and what it adds to each logit, of one graph of the kinds that X has.
+
+        As :meth:`minipinet.predictor.PiNet.attention`, which says more.
+        """
+        return self.model_.attention(self._union([graph]))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of :meth:`transform`: ``"P_0_0"``, ``"P_0_1"``, ..."""

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array, numbers_below
 from minipinet._words import counted
-from minipinet.attention_readout import FUSED_CLASSES
+from minipinet.attention_readout import FUSED_CLASSES, StepwiseCache
 from minipinet.batch import GraphBatch, make_batches
 from minipinet.errors import DataError, UsageError
 from minipinet.model import pinet_forward
@@ -93,13 +93,16 @@ def pooled(
 ) -> Array:
     """Return vec(P_g) of graphs (paper, eq. 5), (n, F_A F_X): the readout's input; arguments as in :func:`evaluate`."""
     index, batches = _batches_of(params, quotient, index, batch_size)
-    # With more classes than the fused form takes, the readout goes step by step, and its cache keeps vec(P_g).
+    return _checked_logits(lambda params, batch: readout_caches(params, pq, batch).dense.M, params, batches, index)
+
+
+def readout_caches(params: PiNetParams, pq: Array | None, batch: GraphBatch) -> StepwiseCache:
+    """Return Z_A, Z_X and P_g of a batch (paper, eq. 5): the caches of the readout, which are those of no logits."""
+    # With more classes than the fused form takes, the readout goes step by step.
     params = params._replace(W_D=np.zeros((len(params.W_D), FUSED_CLASSES + 1), params.W_D.dtype), b_D=None)
-
-    def matrices(params: PiNetParams, batch: Batch) -> Array:
-        return pinet_forward(params, batch, pq)[1].readout.stepwise.dense.M  # type: ignore[union-attr]
-
-    return _checked_logits(matrices, params, batches, index)
+    stepwise = pinet_forward(params, batch, pq)[1].readout.stepwise
+    assert stepwise is not None
+    return stepwise
 
 
 def _batches_of(

@@ -30,7 +30,7 @@ LEAST = -400
 
 
 def exponent(x: Array) -> Array:
-    """Return the smallest e, at least `LEAST`, with |x| < 2^e, entry by entry; 0 for 0.
+    """Return the smallest e, at least `LEAST`, with ``|x| < 2^e``, entry by entry; 0 for 0.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def row_max(x: Array) -> Array:
 
 
 def round_to(x: Array, step: Array, out: Array | None = None) -> Array:
-    """Return x rounded to the nearest multiple of `step`, a power of two, for |x| <= 2^51 step; -0.0 becomes 0.0.
+    """Return x rounded to the nearest multiple of `step`, a power of two, for ``|x| <= 2^51 step``; -0.0 becomes 0.0.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def graph_sum(x: Array, top: Array, grid: GraphGrid) -> Array:
     x : (E, F) float64 array
         A row per entry of the pool. Overwritten: rounded to the grid.
     top : (B, 1) int array
-        Exponents with |x| <= 2^top in each graph: of a maximum over its nodes, so that no order shows.
+        Exponents with ``|x| <= 2^top`` in each graph: of a maximum over its nodes, so that no order shows.
     grid : GraphGrid
 
     Returns

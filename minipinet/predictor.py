@@ -16,6 +16,7 @@ from minipinet._array import Array
 from minipinet._networkx import as_members
 from minipinet._words import counted, have, listed
 from minipinet.adjacency import degrees
+from minipinet.attention_shares import Attention, attention_shares
 from minipinet.checkpoint import load_described, read_params, save_described
 from minipinet.conversions import networkx_union
 from minipinet.datasets.dataset import Dataset
@@ -132,17 +133,53 @@ class PiNet:
         if B == 0:
             return np.empty((0, len(self.classes)), "float64" if bitwise else self.settings.dtype)
         union = self.read(graphs, **conversion)
-        d = self.params.W_A0.shape[0]
-        if union.X.shape[1] != d:
-            raise UsageError(f"graphs: expected {counted(d, 'feature')} a node, as in training, got {union.X.shape[1]}")
-        empty = int(np.count_nonzero(np.diff(union.ptr) == 0))
-        if empty:
-            their = "its" if empty == 1 else "their"
-            text = f"{empty} of {counted(B, 'graph')} {have(empty)} no node: {their} scores say nothing"
-            warnings.warn(text, Notice, stacklevel=2)
+        self._check_union("graphs", union)
         if bitwise:
             return bitwise_score(self.params, self.settings.pairs, union, merge=self.settings.merge)
         return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B))
+
+    def attention(self, graph: Graph | nx.Graph | DisjointUnion, **conversion: Any) -> Attention:
+        """Return what each node of one graph attends to, and what it adds to each logit.
+
+        Parameters
+        ----------
+        graph : Graph, networkx graph, or DisjointUnion of one graph
+            Of N nodes; read as in :meth:`predict`.
+        **conversion
+            For a networkx graph alone, as in :meth:`predict`.
+
+        Returns
+        -------
+        Attention
+            ``weights`` (N, F_A): Z_A of the paper's eq. 2, a row a node; ``shares`` (N, F_A, C), ``bias`` (C,) and
+            ``logits`` (C,), float64: ``math.fsum`` of a class's shares and bias is its logit to the last bit. These
+            logits are those of :meth:`logits` but for rounding; :mod:`minipinet.attention_shares` says more.
+
+        Raises
+        ------
+        UsageError, DataError
+            For what is not one graph, or does not fit the model.
+
+        Examples
+        --------
+        The three nodes that most favour the class found:
+
+        >>> from minipinet.datasets import load_dataset
+        >>> from minipinet.runs import train_pinet
+        >>> graphs = load_dataset("MUTAG")[:20]
+        >>> model = train_pinet(graphs, Settings(epochs=1, hidden=4, out=2)).model
+        >>> found = model.attention(graphs[3])
+        >>> c = found.logits.argmax()
+        >>> found.shares[:, :, c].sum(axis=1).argsort()[:-4:-1].shape
+        (3,)
+        """
+        if isinstance(graph, Dataset | Sequence) and not isinstance(graph, DisjointUnion):
+            raise UsageError(
+                f"graph: expected one graph, got {type(graph).__name__}: attention is given graph by graph"
+            )
+        union = self.read(graph if isinstance(graph, DisjointUnion) else [graph], **conversion)
+        self._check_union("graph", union)
+        return attention_shares(self.params, self.settings.pairs, union, self.classes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file (safetensors with a JSON description), whole or not at all."""
@@ -197,6 +234,17 @@ class PiNet:
         default = conversion.get("default")
         return networkx_union(members, **self._reading(conversion)._asdict(), default=default, encoder=self.encoder)
 
+    def _check_union(self, name: str, union: DisjointUnion) -> None:
+        """Refuse graphs of another width than the model's; a Notice counts those without nodes."""
+        d, B = self.params.W_A0.shape[0], union.ptr.size - 1
+        if union.X.shape[1] != d:
+            raise UsageError(f"{name}: expected {counted(d, 'feature')} a node, as in training, got {union.X.shape[1]}")
+        empty = int(np.count_nonzero(np.diff(union.ptr) == 0))
+        if empty:
+            their = "its" if empty == 1 else "their"
+            text = f"{empty} of {counted(B, 'graph')} {have(empty)} no node: {their} scores say nothing"
+            warnings.warn(text, Notice, stacklevel=3)
+
     def _reading(self, conversion: Mapping[str, Any]) -> Reading:
         """Return how networkx graphs are read with these options: no more than the features need."""
         kind, vocabularies, width = self.encoder
@@ -224,7 +272,7 @@ def _check_arguments(graphs: Any, conversion: Mapping[str, Any]) -> None:
     unknown = [name for name in conversion if name not in _OPTIONS]
     if unknown:
         raise UsageError(
-            f"{unknown[0]}: PiNet.predict, probabilities and logits have no such option; "
+            f"{unknown[0]}: PiNet.predict, probabilities, logits and attention have no such option; "
             f"for networkx graphs they have {', '.join(_OPTIONS)}"
         )
     known = isinstance(graphs, Dataset | DisjointUnion)

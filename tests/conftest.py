@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import seeds
+from tests.browser import chromium, visit
+
+__all__ = ["chromium", "visit"]  # fixtures
 
 # One profile: no deadline (busy machines), and the same examples every time unless MINIPINET_SEED asks for others.
 settings.register_profile(

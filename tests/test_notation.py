@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from minipinet.attention_shares import attention_shares
 from minipinet.baselines.gcn_layers import kipf_quotient
 from minipinet.baselines.gcn_network import gcn_loss_backward, gcn_loss_forward, init_gcn
 from minipinet.batch import make_batch
@@ -173,6 +174,9 @@ def places() -> list[tuple[str, dict[str, Any]]]:
         seen = one_step()
     finally:
         sys.setprofile(None)
+    # Of one graph alone, so that its functions are not those of a batch of B.
+    params = init_params(np.random.default_rng(0), SIZES["d"], 10, hidden=SIZES["F_A0"], out=SIZES["F_A"], bias=True)
+    seen.append(attention_shares(params, None, disjoint_union([seen[0]]), tuple(range(10))))
     for record in seen:
         name = type(record).__name__
         found.append((name, {row.code: getattr(record, row.code) for row in ROWS if row.where == name}))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from minipinet._words import number
 from minipinet.cli import common
-from minipinet.cli.tables import confusion_table, number, pairs
+from minipinet.cli.tables import confusion_table, pairs
 from minipinet.errors import DataError, UsageError
 
 if TYPE_CHECKING:

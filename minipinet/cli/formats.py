@@ -9,7 +9,8 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from minipinet.cli.tables import number, spread, table
+from minipinet._words import number, spread
+from minipinet.cli.tables import table
 
 if TYPE_CHECKING:
     from minipinet.results.table import Column, Table, Value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,28 +53,6 @@ def pairs(rows: Sequence[tuple[str, Any]]) -> str:
     """
     width = max(len(title) for title, _ in rows)
     return "\n".join(f"{title.ljust(width)}  {value}".rstrip() for title, value in rows)
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with `digits` decimals, and "-" for one that is missing (None or NaN).
-
-    Examples
-    --------
-    >>> number(0.66489), number(None), number(float("nan"))
-    ('0.665', '-', '-')
-    """
-    return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
-
-
-def spread(mean: float | None, sd: float | None, digits: int = 3) -> str:
-    """Return "mean ± sd", or the mean alone where there is no spread to state.
-
-    Examples
-    --------
-    >>> spread(0.861, 0.0722), spread(0.5, None)
-    ('0.861 ± 0.072', '0.500')
-    """
-    return number(mean, digits) if sd is None or math.isnan(sd) else f"{number(mean, digits)} ± {number(sd, digits)}"
 
 
 def confusion_table(classes: Sequence[Any], matrix: Sequence[Sequence[int]]) -> str:

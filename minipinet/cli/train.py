@@ -82,7 +82,7 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
 
         common.print_json({"run_dir": folder, **read_json(folder / "run.json")})
     else:
-        from minipinet.cli.report import data_text
+        from minipinet.cli.summary import data_text
 
         print(f"{data_text(dataset)}\n\n{text}\n\nsaved in {folder}")
 
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
 def _cross_validate(args: argparse.Namespace, dataset: Dataset, settings: Settings, folder: Path) -> str:
     from joblib import cpu_count
 
-    from minipinet.cli.report import cross_validation_text
+    from minipinet.cli.summary import cross_validation_text
     from minipinet.crossval import cross_validate
 
     jobs = min(args.jobs or cpu_count(), args.folds)
@@ -120,7 +120,7 @@ def _cross_validate(args: argparse.Namespace, dataset: Dataset, settings: Settin
 
 
 def _train(args: argparse.Namespace, dataset: Dataset, settings: Settings, folder: Path) -> str:
-    from minipinet.cli.report import training_text
+    from minipinet.cli.summary import training_text
     from minipinet.runs import train_pinet
 
     with progress(settings.epochs, "epoch", quiet=args.quiet) as show:

@@ -6,8 +6,9 @@ import argparse
 import math
 from typing import Any
 
+from minipinet._words import number
 from minipinet.cli import common
-from minipinet.cli.tables import number, table
+from minipinet.cli.tables import table
 from minipinet.errors import UsageError
 
 DESCRIPTION = """\

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minipinet._array import Array
 from minipinet.errors import UsageError
 from minipinet.experiments.plan import MODELS
 from minipinet.results.figure_data import Curves, Group, Paths
@@ -31,10 +32,10 @@ _STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "minipinet",
 }  # fmt: skip
 #: Okabe and Ito's colours, told apart by the colour-blind, and marks to tell more models apart.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _HATCHES = ("", "////", "....", "xxxx")
-_GREY = "#555555"
+GREY = "#555555"
 
 _MATRICES = {
     "pinet": "learned p, q", "pinet-p1q0": "A", "pinet-p1q1": "A + I", "pinet-p0q0": "sym norm A",
@@ -51,7 +52,7 @@ _BY = {"sizes": "training graphs of each class", "steps": "training steps, one t
 _CORNERS = {MODELS[model][1]["pq"]: text for model, text in _MATRICES.items() if model != "pinet"}
 _LAYERS = ("attention, layer 1", "attention, layer 2", "features, layer 1", "features, layer 2")
 _END: dict[str, Any] = {
-    "color": _COLOURS[3], "marker": "o", "markeredgecolor": "white", "markeredgewidth": 0.4, "linestyle": "none",
+    "color": COLOURS[3], "marker": "o", "markeredgecolor": "white", "markeredgewidth": 0.4, "linestyle": "none",
 }  # fmt: skip
 _DASHED: dict[str, Any] = {"linewidth": 0.7, "dashes": (3, 1.5)}
 _HOLLOW: dict[str, Any] = {
@@ -63,8 +64,8 @@ _ACCURACY = "accuracy (share)"
 _CHANCE = 0.2
 
 
-def render(draw: Callable[[Figure], None]) -> dict[str, bytes]:
-    """Return what `draw` puts on a figure as PNG and SVG, without dates and versions.
+def render(draw: Callable[[Figure], None], forms: Sequence[str] = ("png", "svg")) -> dict[str, bytes]:
+    """Return what `draw` puts on a figure, in each form asked for, without dates and versions.
 
     Raises
     ------
@@ -78,12 +79,12 @@ def render(draw: Callable[[Figure], None]) -> dict[str, bytes]:
         raise UsageError(f"figures need matplotlib: pip install 'minipinet[figures]' ({error})") from error
     nameless: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
     contents = {}
-    for form, metadata in nameless.items():
+    for form in forms:
         # A figure for each form, since drawing moves things; the settings are put back afterwards.
         with io.BytesIO() as file, style.context(["default", _STYLE]):
             figure = Figure(layout="constrained")
             draw(figure)
-            figure.savefig(file, format=form, metadata=metadata)
+            figure.savefig(file, format=form, metadata=nameless[form])
             contents[form] = file.getvalue()
     return contents
 
@@ -91,12 +92,12 @@ def render(draw: Callable[[Figure], None]) -> dict[str, bytes]:
 def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: str) -> None:
     """Draw accuracy in the isomorphism test by ``"sizes"`` or ``"steps"``, a panel for each kind of features."""
     models = list(dict.fromkeys(model for panel in panels for model in panel.ours))
-    axes = _panels(figure, len(panels), columns=1, height=1.5)
+    axes = make_panels(figure, len(panels), columns=1, height=1.5)
     any_published = any(curve for panel in panels for curve in panel.published.values())
     for ax, panel in zip(axes, panels, strict=True):
-        ax.axhline(_CHANCE, color=_GREY, linewidth=0.6, linestyle=":", label="chance")
+        ax.axhline(_CHANCE, color=GREY, linewidth=0.6, linestyle=":", label="chance")
         for k, model in enumerate(models):
-            colour = _COLOURS[k % len(_COLOURS)]
+            colour = COLOURS[k % len(COLOURS)]
             if points := sorted(panel.ours.get(model, {}).items()):
                 low, high = ([found.mean + sign * (found.sd or 0.0) for _, found in points] for sign in (-1, 1))
                 ax.fill_between([at for at, _ in points], low, high, color=colour, alpha=0.15, linewidth=0)
@@ -109,7 +110,7 @@ def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: s
             if theirs := sorted(panel.published.get(model, {}).items()):
                 ax.plot([at for at, _ in theirs], [mean for _, mean in theirs], color=colour, **_DASHED)
         if any(panel.published.values()):
-            ax.plot([], [], color=_GREY, label="published", **_DASHED)
+            ax.plot([], [], color=GREY, label="published", **_DASHED)
         ax.set(title=_FEATURES.get(panel.features, panel.features), ylabel=_ACCURACY, ylim=(0, 1.05))
         ticks = sorted({at for curve in panel.ours.values() for at in curve})
         if by == "steps":
@@ -117,7 +118,7 @@ def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: s
         ax.set_xticks(ticks, [str(tick) for tick in ticks])
         ax.minorticks_off()
     axes[-1].set_xlabel(_BY[by])
-    _finish(
+    finish(
         figure, axes, caption, "bands: ± one standard deviation over trials",
         *(["published: of random labels; their PiNet has fixed p and q"] if any_published else []),
         *([CONSTANT] if any(panel.features == "constant" for panel in panels) else []),
@@ -128,21 +129,21 @@ def draw_bars(figure: Figure, *, groups: Sequence[Group], models: Sequence[str],
     """Draw a bar for each message-passing matrix, a panel for each data set."""
     from matplotlib.ticker import MultipleLocator
 
-    axes = _panels(figure, len(groups), columns=3, height=1.2, sharey=True)
+    axes = make_panels(figure, len(groups), columns=3, height=1.2, sharey=True)
     for ax, group in zip(axes, groups, strict=True):
         floor = group.majority or 0.0
         for k, model in enumerate(models):
             if found := group.ours.get(model):
                 ax.bar(
-                    k, found.mean - floor, bottom=floor, width=0.8, color=_COLOURS[k % len(_COLOURS)], linewidth=0,
-                    hatch=_HATCHES[k // len(_COLOURS) % len(_HATCHES)], label=_label(model, _MATRICES),
+                    k, found.mean - floor, bottom=floor, width=0.8, color=COLOURS[k % len(COLOURS)], linewidth=0,
+                    hatch=_HATCHES[k // len(COLOURS) % len(_HATCHES)], label=_label(model, _MATRICES),
                 )  # fmt: skip
                 ax.errorbar(k, found.mean, found.sd or 0.0, color="black", linewidth=0.6)
             if theirs := group.published.get(model):
                 ax.plot(k, theirs.mean, label="published", **_HOLLOW)
         ax.axhline(floor, color="black", linewidth=0.6, label="majority class")
         if group.manual is not None:
-            ax.axhline(group.manual, color=_GREY, linewidth=0.8, dashes=(3, 1.5), label="mean of the four fixed")
+            ax.axhline(group.manual, color=GREY, linewidth=0.8, dashes=(3, 1.5), label="mean of the four fixed")
         ax.set(title=group.dataset, xticks=[], xlim=(-0.7, len(models) - 0.3))
         ax.yaxis.set_major_locator(MultipleLocator(0.1))
         ax.spines["bottom"].set_visible(False)
@@ -150,28 +151,28 @@ def draw_bars(figure: Figure, *, groups: Sequence[Group], models: Sequence[str],
     for ax in axes[::3]:
         ax.set_ylabel(_ACCURACY)
     marks = "bars start at the majority class; thin lines: ± one standard deviation over folds"
-    _finish(figure, axes, caption, marks)
+    finish(figure, axes, caption, marks)
 
 
 def draw_dots(figure: Figure, *, groups: Sequence[Group], models: Sequence[str], caption: str) -> None:
     """Draw our accuracies beside the published ones, a panel for each data set."""
     names = [_label(model) for model in models]
     place = 0.07 + 0.1 * max(len(name.splitlines()) for name in names)
-    axes = _panels(figure, len(groups), columns=2, height=0.35 + place * len(models), sharex=True, sharey=True)
+    axes = make_panels(figure, len(groups), columns=2, height=0.35 + place * len(models), sharex=True, sharey=True)
     for ax, group in zip(axes, groups, strict=True):
         for k, model in enumerate(models):
             if found := group.ours.get(model):
                 ax.errorbar(
-                    found.mean, k - 0.17, xerr=found.sd or 0.0, linewidth=0.8, color=_COLOURS[0], marker="o",
+                    found.mean, k - 0.17, xerr=found.sd or 0.0, linewidth=0.8, color=COLOURS[0], marker="o",
                     label="ours",
                 )  # fmt: skip
             if theirs := group.published.get(model):
                 ax.errorbar(
-                    theirs.mean, k + 0.17, xerr=theirs.sd or 0.0, linewidth=0.6, color=_COLOURS[3], marker="D",
+                    theirs.mean, k + 0.17, xerr=theirs.sd or 0.0, linewidth=0.6, color=COLOURS[3], marker="D",
                     markerfacecolor="white", markersize=3, label="published",
                 )  # fmt: skip
         if group.majority is not None:
-            ax.axvline(group.majority, color=_GREY, linewidth=0.6, linestyle=":", label="majority class")
+            ax.axvline(group.majority, color=GREY, linewidth=0.6, linestyle=":", label="majority class")
         ax.set(title=group.dataset, yticks=range(len(models)), yticklabels=names)
         ax.tick_params("y", length=0)
         ax.grid(axis="y", color="#EEEEEE", linewidth=0.5)
@@ -181,17 +182,34 @@ def draw_dots(figure: Figure, *, groups: Sequence[Group], models: Sequence[str],
     for ax in axes[-2:]:
         ax.tick_params("x", labelbottom=True)
         ax.set_xlabel(_ACCURACY)
-    _finish(figure, axes, caption, "lines: ± one standard deviation, ours over folds, published over splits")
+    finish(figure, axes, caption, "lines: ± one standard deviation, ours over folds, published over splits")
 
 
 def draw_paths(figure: Figure, *, paths: Paths) -> None:
-    """Draw what p and q did in each training, a panel for each layer, with the four matrices at the corners."""
-    axes = _panels(figure, len(_LAYERS), columns=2, height=1.6, sharex=True, sharey=True)
+    """Draw what p and q did in each training of an experiment, with what it was below."""
+    unfinished = f"; unfinished: {paths.rows} of {paths.of} cells are there" * (paths.rows < paths.of)
+    others = "" if paths.model == "pinet" else f" ({paths.model})"
+    title = title_of(paths.key, f"{paths.dataset}{others}, {paths.rows} rows{unfinished}")
+    draw_square(figure, paths.paths, title, "p: 1 is no normalisation by degrees; q: weight of self-loops")
+
+
+def draw_square(figure: Figure, paths: Sequence[Array], *captions: str) -> None:
+    """Draw what p and q did in each training, a panel for each layer, with the four matrices at the corners.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    paths : sequence of (epochs + 1, 4, 2) arrays in [0, 1]
+        As :func:`minipinet.results.figure_data.path_of` returns them.
+    *captions : str
+        Below the panels.
+    """
+    axes = make_panels(figure, len(_LAYERS), columns=2, height=1.6, sharex=True, sharey=True)
     for layer, ax in enumerate(axes):
-        ax.plot([0, 1, 1, 0, 0], [0, 0, 1, 1, 0], color=_GREY, linewidth=0.5)
-        for path in paths.paths:
+        ax.plot([0, 1, 1, 0, 0], [0, 0, 1, 1, 0], color=GREY, linewidth=0.5)
+        for path in paths:
             p, q = path[:, layer].T
-            ax.plot(p, q, color=_COLOURS[0], linewidth=0.7, alpha=0.7, label="one training")
+            ax.plot(p, q, color=COLOURS[0], linewidth=0.7, alpha=0.7, label="one training")
             ax.plot(p[0], q[0], label="start", zorder=4, **_HOLLOW)
             ax.plot(p[-1], q[-1], zorder=3, label="end", **_END)
         for (p, q), name in _CORNERS.items():
@@ -204,13 +222,10 @@ def draw_paths(figure: Figure, *, paths: Paths) -> None:
         ax.set_xlabel("p (0 to 1)")
     for ax in axes[::2]:
         ax.set_ylabel("q (0 to 1)")
-    unfinished = f"; unfinished: {paths.rows} of {paths.of} cells are there" * (paths.rows < paths.of)
-    others = "" if paths.model == "pinet" else f" ({paths.model})"
-    title = title_of(paths.key, f"{paths.dataset}{others}, {paths.rows} rows{unfinished}")
-    _finish(figure, axes, title, "p: 1 is no normalisation by degrees; q: weight of self-loops")
+    finish(figure, axes, *captions)
 
 
-def _panels(
+def make_panels(
     figure: Figure, n: int, *, columns: int, height: float, sharex: bool = False, sharey: bool = False
 ) -> list[Axes]:
     """Return n axes of a height in inches, titles and all, in rows of so many."""
@@ -222,7 +237,7 @@ def _panels(
     return axes[:n]
 
 
-def _finish(figure: Figure, axes: Sequence[Axes], *captions: str) -> None:
+def finish(figure: Figure, axes: Sequence[Axes], *captions: str) -> None:
     """Put what the marks mean above the panels, and the captions below them."""
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     lengths = [len(line) for label in handles for line in label.splitlines()]
@@ -232,7 +247,7 @@ def _finish(figure: Figure, axes: Sequence[Axes], *captions: str) -> None:
     # Room for the legend, the captions and the labels of the axes.
     above = -(-len(lengths) // columns) + max(label.count("\n") for label in handles)
     figure.set_figheight(figure.get_figheight() + 0.13 * above + 0.11 * len(lines) + 0.35)
-    figure.supxlabel("\n".join(lines), x=0.01, ha="left", size=6, color=_GREY)
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", size=6, color=GREY)
 
 
 def _accuracy_limits(set_limits: Callable[[float, float], Any], groups: Sequence[Group]) -> None:

@@ -13,8 +13,8 @@ several methods, `check_pair` one, and `verify_function` checks the gradient of 
     The complex step Im J(x + ih) / h, which subtracts nothing and so is exact to rounding; for forwards that are
     smooth and take complex numbers.
 ``taylor``
-    The rate at which |J(x + hv) - J(x - hv) - 2h<g, v>| falls with h, all arrays moved at once: 3 when the gradient g
-    is right, towards 1 when it is not.
+    The rate at which ``|J(x + hv) - J(x - hv) - 2h<g, v>|`` falls with h, all arrays moved at once: 3 when the gradient
+    g is right, towards 1 when it is not.
 
 The measure of error, one for every method, is `minipinet.verify.measure.measure`.
 """

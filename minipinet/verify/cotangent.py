@@ -21,7 +21,7 @@ SCALES = (1.0, 2.0**20, 2.0**-20)
 def linear_derivatives(point: Point, rng: np.random.Generator) -> list[Derivative]:
     """Compare g(a w1 + b w2) with a g(w1) + b g(w2); return the worst entry of each array at each of `SCALES`.
 
-    All are divided by the scale of the cotangents. The magnitude is the largest |a g(w1)| + |b g(w2)| of the array.
+    All are divided by the scale of the cotangents. The magnitude is the largest ``|a g(w1)| + |b g(w2)|`` of the array.
     """
     found = []
     for scale in SCALES:

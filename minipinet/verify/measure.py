@@ -57,7 +57,7 @@ def _largest(found: Sequence[Derivative]) -> float:
 
 
 def measure(names: Sequence[str], found: Sequence[Derivative], method: str, tolerance: float) -> list[Entry]:
-    """Measure what was found, worst first: |analytic - numeric| over the scale of the array's derivatives.
+    """Measure what was found, worst first: ``|analytic - numeric|`` over the scale of the array's derivatives.
 
     The scale is the largest derivative compared in the array (along a random direction v: the norm of the products
     g_i v_i), but so large at least that what rounding explains is within the tolerance: a derivative that is zero, at a

@@ -21,7 +21,7 @@ WHOLE = 8
 
 
 class Remainder(NamedTuple):
-    """The central Taylor remainder R(h) = |J(x + hv) - J(x - hv) - 2h<g, v>| along one direction of all arrays."""
+    """The central Taylor remainder ``R(h) = |J(x + hv) - J(x - hv) - 2h<g, v>|`` along one direction of all arrays."""
 
     rate: float  #: fitted exponent of R(h), 3 for a right gradient; NaN where R is mere rounding
     error: float  #: R(h) / 2h relative to the derivative, at the smallest h used

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minipinet._words import counted
-from minipinet.cli.tables import confusion_table, number, pairs, spread, table
+from minipinet._words import counted, number, spread
+from minipinet.cli.tables import confusion_table, pairs, table
 from minipinet.params import LAYERS
 from minipinet.splits import class_counts
 
