@@ -26,12 +26,17 @@ from minipinet.union import disjoint_union
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "minipinet"
-MATHS = [
-    PACKAGE / f"{name}.py"
-    for name in ("propagation", "attention", "readout", "attention_readout", "model", "params", "quotient", "batch")
-] + [
-    PACKAGE / "baselines" / f"{name}.py" for name in ("convolution", "patchy_san_network", "gcn_layers", "gcn_network")
-]
+MATHS = (
+    [
+        PACKAGE / f"{name}.py"
+        for name in ("propagation", "attention", "readout", "attention_readout", "model", "params", "quotient", "batch")
+    ]
+    + [PACKAGE / "fast" / f"{name}.py" for name in ("csr", "propagation", "readout", "batch", "model")]
+    + [
+        PACKAGE / "baselines" / f"{name}.py"
+        for name in ("convolution", "patchy_san_network", "gcn_layers", "gcn_network")
+    ]
+)
 
 #: What counts as a symbol of the mathematics: one capital, or p, q, s, b, y, deg; perhaps with an index.
 SYMBOL = r"(?:[A-Z]|[pqsby]|deg)(?:_[A-Za-z0-9]+)*"
@@ -79,10 +84,10 @@ def definitions() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        found[path.name] = set(names_in(tree))
+        found.setdefault(path.name, set()).update(names_in(tree))
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found[node.name] = set(names_in(node))
+                found.setdefault(node.name, set()).update(names_in(node))
     return found
 
 

@@ -82,20 +82,22 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetParams:
     if isinstance(readout, AttentionReadoutCache):
         _flush(dH_1)
     # H_1 = message_passing(R)
-    dR, dW_1, db_1, dp_1, dq_1 = message_passing_backward(dH_1, second, learned=learned)
+    upper = message_passing_backward(dH_1, second, learned=learned)
+    dR = upper.dM
     # R = relu(H_0)
     dR *= R > 0
     # H_0 = message_passing(X)
-    _, dW_0, db_0, dp_0, dq_0 = message_passing_backward(dR, first, learned=learned, inputs=False)
+    lower = message_passing_backward(dR, first, learned=learned, inputs=False)
     dp_raw = dq_raw = None
     if learned:
         # p = gate(p_raw), q = gate(q_raw)
-        dp_raw = gate_backward(xp.stack([dp_0, dp_1], axis=1), p).ravel()
-        dq_raw = gate_backward(xp.stack([dq_0, dq_1], axis=1), q).ravel()
-    if db_0 is None or db_1 is None:
-        db_0 = db_1 = (None, None)
+        dp_raw = gate_backward(xp.stack([lower.dp, upper.dp], axis=1), p).ravel()
+        dq_raw = gate_backward(xp.stack([lower.dq, upper.dq], axis=1), q).ravel()
+    (dW_A0, dW_X0), (dW_A1, dW_X1) = lower.dW, upper.dW
+    db_A0, db_X0 = (None, None) if lower.db is None else lower.db
+    db_A1, db_X1 = (None, None) if upper.db is None else upper.db
     return PiNetParams(
-        dW_0[0], dW_1[0], dW_0[1], dW_1[1], dW_D, db_0[0], db_1[0], db_0[1], db_1[1], db_D, dp_raw, dq_raw
+        dW_A0, dW_A1, dW_X0, dW_X1, dW_D, db_A0, db_A1, db_X0, db_X1, db_D, dp_raw, dq_raw
     )  # fmt: skip
 
 

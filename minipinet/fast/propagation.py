@@ -148,7 +148,6 @@ def message_passing_backward(
 ) -> MessagePassingGrads:
     """Return the gradients of M, W, b, p and q for a cotangent dH; of p, q and M only if `learned` and `inputs`."""
     K, W, b, propagate = cache
-    W_T = W.transpose(0, 2, 1)
     # H += b
     db = None if b is None else dH.sum(axis=1)
     if W.shape[1] < W.shape[2]:
@@ -156,10 +155,10 @@ def message_passing_backward(
         dW = K.transpose(0, 2, 1) @ dH
         if not (learned or inputs):
             return MessagePassingGrads(None, dW, db, None, None)
-        dM, dp, dq = propagate_backward(dH @ W_T, propagate, learned)
+        dM, dp, dq = propagate_backward(dH @ W.transpose(0, 2, 1), propagate, learned)
     else:
         # H = A~ (M W), K = M
         dMW, dp, dq = propagate_backward(dH, propagate, learned)
         dW = K.transpose(0, 2, 1) @ dMW
-        dM = dMW @ W_T if inputs else None
+        dM = dMW @ W.transpose(0, 2, 1) if inputs else None
     return MessagePassingGrads(dM, dW, db, dp, dq)

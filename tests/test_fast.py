@@ -1,0 +1,158 @@
+"""The pairs that training uses against the readable ones, and against the public products of SciPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+
+import minipinet.fast.csr
+from minipinet._array import Array
+from minipinet.attention_readout import AttentionReadoutCache
+from minipinet.batch import make_batches
+from minipinet.datasets import load_dataset
+from minipinet.datasets.isomorphism import isomorphism_dataset
+from minipinet.fast.batch import FastBatch, make_fast_batches
+from minipinet.fast.csr import Structure, times, times_transposed
+from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.readout import TwoClassCache
+from minipinet.model import loss_backward as readable_backward
+from minipinet.model import loss_forward as readable_forward
+from minipinet.params import LAYERS, PiNetParams, init_params
+from minipinet.quotient import Quotient, refine
+from minipinet.union import DisjointUnion
+from minipinet.verify.pairs import draw, example_params, example_union
+from tests import strategies, tolerances
+from tests.tolerances import relative_error, tree_error
+
+
+def gradients(
+    quotient: Quotient, params: PiNetParams, y: Array, size: int, pq: Array | None = None, l2: float = 0.0
+) -> list[tuple[Any, Any, PiNetParams, PiNetParams]]:
+    """Return both losses and both gradients of each batch."""
+    index, found = np.arange(len(y)), []
+    dtype = params.W_D.dtype.name
+    readable, fast = (make(quotient, index, size, dtype) for make in (make_batches, make_fast_batches))
+    for at, a, b in zip(range(0, len(y), size), readable, fast, strict=True):
+        chosen = y[at : at + size]
+        loss_a, cache_a = readable_forward(params, a, chosen, pq, l2)
+        loss_b, cache_b = loss_forward(params, b, chosen, pq, l2)
+        found.append((loss_a, loss_b, readable_backward(1.0, cache_a), loss_backward(1.0, cache_b)))
+    return found
+
+
+def worst(quotient: Quotient, params: PiNetParams, y: Array, size: int, pq: Array | None = None) -> float:
+    errors = []
+    for loss_a, loss_b, a, b in gradients(quotient, params, y, size, pq, l2=0.25):
+        assert [leaf is None for leaf in a] == [leaf is None for leaf in b]
+        assert [w.dtype for w in b if w is not None] == [params.W_D.dtype] * sum(w is not None for w in params)
+        errors += [relative_error(loss_b, loss_a), tree_error(b, a)]
+    return max(errors)
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("C", [1, 2, 3])
+@settings(max_examples=5)
+@given(union=strategies.unions())
+def test_the_gradients_are_those_of_the_readable_pairs(union: DisjointUnion, C: int, merge: bool) -> None:
+    rng = np.random.default_rng(C)
+    G, d = len(union.ptr) - 1, union.X.shape[1]
+    quotient, y = refine(union, merge), rng.integers(0, C, G)
+    for bias, learned in ((True, True), (False, False)):
+        params = init_params(rng, d, C, hidden=5, out=4, bias=bias, learned_pq=learned, dtype="float64")
+        params = PiNetParams(*(w if w is None else draw(rng, *w.shape) / 2 for w in params))
+        pq = None if learned else rng.integers(0, 5, (len(LAYERS), 2)) / 4
+        for size in (2, G):
+            assert worst(quotient, params, y, min(size, G), pq) < tolerances.FORMS_FLOAT64
+
+
+@pytest.mark.parametrize("F", [(2, 3, 4), (4, 3, 2), (3, 3, 3)])
+def test_on_either_side_of_the_weights(F: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(0)
+    union = example_union(rng)
+    params = init_params(rng, 3, 2, hidden=F[0], out=F[1], bias=True, dtype="float64")
+    wider = init_params(rng, 3, 3, hidden=F[1], out=F[2], dtype="float64")
+    y = np.array([0, 1, 0, 1, 0, 1])
+    assert worst(refine(union), params, y, 4) < tolerances.FORMS_FLOAT64
+    assert worst(refine(union), wider, y, 4) < tolerances.FORMS_FLOAT64
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "isomorphism"])
+def test_on_real_batches_in_both_precisions(name: str) -> None:
+    rng = np.random.default_rng(0)
+    dataset = load_dataset("MUTAG") if name == "MUTAG" else isomorphism_dataset(rng)
+    quotient = refine(dataset.graphs)
+    for dtype, allowed in (("float64", tolerances.FORMS_FLOAT64), ("float32", tolerances.GRADIENT_FLOAT32)):
+        params = init_params(rng, quotient.X.shape[1], len(dataset.classes), dtype=dtype)
+        assert worst(quotient, params, dataset.y, 50) < allowed
+
+
+def whole(union: DisjointUnion) -> FastBatch:
+    G = len(union.ptr) - 1
+    return next(make_fast_batches(refine(union), np.arange(G), G, "float64"))
+
+
+def test_the_way_of_the_readout_follows_classes_and_range() -> None:
+    rng = np.random.default_rng(0)
+    batch = whole(example_union(rng))
+    y = np.array([0, 1, 0, 1, 0, 1])
+    two, three = (example_params(rng, C, bias=True, learned_pq=True) for C in (2, 3))
+    hot = two._replace(b_A1=two.b_A1 + 50.0)
+    ways = [type(loss_forward(params, batch, y)[1].pinet.readout) for params in (two, three, hot)]
+    assert ways == [TwoClassCache, AttentionReadoutCache, AttentionReadoutCache]
+
+
+def test_graphs_of_one_kind_are_computed_once() -> None:
+    dataset = isomorphism_dataset(np.random.default_rng(0))
+    quotient = refine(dataset.graphs)
+    assert len(quotient.example) == 5
+    # A graph's kind is its class here: five graphs, each permuted a hundred times.
+    assert len(set(zip(quotient.kind.tolist(), dataset.y.tolist(), strict=True))) == 5
+    batch = next(make_fast_batches(quotient, np.arange(0, 500, 10), 50))
+    assert len(batch.counts.indptr) - 1 == 5
+    assert (quotient.kind[quotient.example] == np.arange(5)).all()
+
+
+@settings(max_examples=20)
+@given(union=strategies.unions())
+def test_a_kind_is_a_row_of_counts(union: DisjointUnion) -> None:
+    quotient = refine(union)
+    rows = [tuple(row) for row in quotient.counts.toarray().tolist()]
+    assert [rows[quotient.example[k]] for k in quotient.kind] == rows
+    assert len({rows[g] for g in quotient.example}) == len(quotient.example)
+    plain = refine(union, merge=False)
+    assert plain.kind.tolist() == plain.example.tolist() == list(range(len(rows)))
+
+
+def test_numbers_that_no_weight_feels_are_zero() -> None:
+    rng = np.random.default_rng(0)
+    batch, y = whole(example_union(rng)), np.array([0, 1, 2, 0, 1, 2])
+    params = example_params(rng, 3, bias=True, learned_pq=True)
+    steep = params._replace(W_A1=params.W_A1 * 400, b_D=np.array([800.0, 0.0, 0.0]))
+    grads = loss_backward(1.0, loss_forward(steep, batch, y)[1])
+    tiny = np.finfo(np.float64).tiny
+    assert all(((abs(g) >= tiny) | (g == 0)).all() for g in grads if g is not None)
+
+
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_products_are_those_of_scipy(dtype: str, public: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if public:  # what is left where SciPy has no such kernels
+        monkeypatch.setattr(minipinet.fast.csr, "csr_matvecs", None)
+        monkeypatch.setattr(minipinet.fast.csr, "csc_matvecs", None)
+    rng = np.random.default_rng(0)
+    for shape in ((5, 3), (3, 5), (0, 3), (4, 0)):
+        A = scipy.sparse.random_array(shape, density=0.5, rng=rng, format="csr").astype(dtype)
+        structure = Structure(A.indptr.astype(np.int32), A.indices.astype(np.int32), shape[1])
+        for F in (1, 4):
+            right, left = rng.standard_normal((shape[1], F)).astype(dtype), rng.standard_normal((shape[0], F))
+            assert (times(structure, A.data, right) == A @ right).all()
+            assert times(structure, A.data, right).dtype == dtype
+            # Of two dtypes the wider one.
+            expected = A.T @ left
+            found = times_transposed(structure, A.data, left)
+            assert found.dtype == expected.dtype
+            assert (found == expected).all()
