@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import minipinet.evaluation
 import minipinet.train
 from minipinet._array import Array
 from minipinet.batch import make_batches
+from minipinet.fast.batch import make_fast_batches
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.train import TrainState, fit
@@ -31,10 +33,11 @@ def record_batches(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """Return a list that fills with the graph numbers of each batch made from now on."""
     batches: list[list[int]] = []
 
-    def recording(quotient: Any, index: Array, batch_size: int, dtype: str = "float32") -> Any:
+    def recording(make: Any, quotient: Any, index: Array, batch_size: int, dtype: str = "float32") -> Any:
         batches.extend(index[at : at + batch_size].tolist() for at in range(0, len(index), batch_size))
-        return make_batches(quotient, index, batch_size, dtype)
+        return make(quotient, index, batch_size, dtype)
 
-    monkeypatch.setattr(minipinet.train, "make_batches", recording)
-    monkeypatch.setattr(minipinet.evaluation, "make_batches", recording)
+    monkeypatch.setattr(minipinet.train, "make_batches", partial(recording, make_batches))
+    monkeypatch.setattr(minipinet.train, "make_fast_batches", partial(recording, make_fast_batches))
+    monkeypatch.setattr(minipinet.evaluation, "make_batches", partial(recording, make_batches))
     return batches

@@ -15,8 +15,8 @@ import minipinet.train
 from minipinet._tree import named_leaves
 from minipinet.datasets import dataset_from_graphs
 from minipinet.evaluation import evaluate
+from minipinet.fast.model import loss_backward, loss_forward
 from minipinet.graphs import as_graph
-from minipinet.model import loss_backward, loss_forward
 from minipinet.quotient import refine
 from minipinet.train import TrainState, fit, start
 from tests.small_data import same_bits, without_seconds

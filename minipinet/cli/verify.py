@@ -39,6 +39,15 @@ PAIRS = (
     "pinet",
     "pinet.fixed_pq",
     "loss",
+    "fast.propagate",
+    "fast.message_passing.A_first",
+    "fast.message_passing.W_first",
+    "fast.message_passing.square",
+    "fast.two_class",
+    "fast.loss",
+    "fast.loss.fixed_pq",
+    "fast.loss.three_classes",
+    "fast.loss.wide",
 )
 
 

@@ -22,18 +22,14 @@ ADAM_BUGS = (
         ),
         Row(
             "Adam", "moments kept in each other's place",
-            "return new, AdamState(step, m, v)",
-            "return new, AdamState(step, v, m)",
+            "return _unflatten(w, params), AdamState(step, _unflatten(m, params), _unflatten(v, params))",
+            "return _unflatten(w, params), AdamState(step, _unflatten(v, params), _unflatten(m, params))",
             "two trees of the same shape",
         ),
-    ),
-    *bugs_in(
-        "optim",
-        "_update",
         Row(
             "Adam", "eps inside the root",
-            "return w - lr * (m / c1) / (np.sqrt(v / c2) + eps), m, v",
-            "return w - lr * (m / c1) / np.sqrt(v / c2 + eps), m, v",
+            "w -= lr * (m / c1) / (np.sqrt(v / c2) + eps)",
+            "w -= lr * (m / c1) / np.sqrt(v / c2 + eps)",
             "another optimiser; unseen while gradients are much larger than 1e-4",
         ),
         Row(

@@ -32,8 +32,8 @@ QUOTIENT_BUGS = (
         "_step",
         Row(
             "quotient form", "own column wrong",
-            "at_own = rows.at_own[first:last] - e.start",
-            "at_own = indptr[:-1]",
+            "return Step(A, A.indices[rows.at_own], rows.at_own, rows.deg, A.T)",
+            "return Step(A, A.indices[rows.indptr[:-1]], rows.indptr[:-1], rows.deg, A.T)",
             "each row's first entry in place of its own",
         ),
     ),
