@@ -21,9 +21,9 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from minipinet.batch import make_batches
 from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
-from minipinet.model import loss_backward, loss_forward
+from minipinet.fast.batch import make_fast_batches
+from minipinet.fast.model import loss_backward, loss_forward
 from minipinet.optim import AdamState, adam_init, adam_step
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import Quotient, refine
@@ -43,7 +43,7 @@ def load(name: str, data_dir: Path | None) -> Dataset:
 def epoch(quotient: Quotient, y: np.ndarray, params: PiNetParams, adam: AdamState, rng: np.random.Generator) -> tuple:
     """Train for one epoch in batches of 50."""
     order = rng.permutation(len(y))
-    for at, batch in zip(range(0, len(y), 50), make_batches(quotient, order, 50), strict=True):
+    for at, batch in zip(range(0, len(y), 50), make_fast_batches(quotient, order, 50), strict=True):
         _, cache = loss_forward(params, batch, y[order[at : at + 50]])
         params, adam = adam_step(params, loss_backward(1.0, cache), adam)
     return params, adam

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from minipinet._array import Array, xp_of
 from minipinet.attention_readout import (
-    FUSED_CLASSES,
     FUSED_RANGE,
     AttentionReadoutCache,
     attention_readout_backward,
@@ -46,7 +45,8 @@ def pinet_forward(params: PiNetParams, batch: FastBatch, pq: Array | None = None
     first, second = batch.layers
     M = xp.empty((2, *batch.X.shape), batch.X.dtype)
     M[:] = batch.X
-    # R = relu(message_passing(X)), both stacks
+    # R = relu(message_passing(X)), both stacks. In place: where the cache holds H_0 too, backward multiplies it by a
+    # cotangent that is 0 wherever H_0 was negative.
     H_0, cache_0 = message_passing_forward(M, *_kernels(params, 0), p[:, 0], q[:, 0], first)
     R = xp.maximum(H_0, 0, out=H_0)
     # H_A1, H_X1 = message_passing(R)
@@ -54,7 +54,7 @@ def pinet_forward(params: PiNetParams, batch: FastBatch, pq: Array | None = None
     H_A1, Z_X = H_1[0], xp.maximum(H_1[1], 0)
     # logits = readout(softmax(H_A1), Z_X)
     readout: TwoClassCache | AttentionReadoutCache
-    if params.W_D.shape[1] == FUSED_CLASSES and abs(H_A1).max(initial=0) <= FUSED_RANGE:
+    if params.W_D.shape[1] == 2 and abs(H_A1).max(initial=0) <= FUSED_RANGE:
         logits, readout = two_class_forward(H_A1, Z_X, params.W_D, params.b_D, batch.counts, batch.count)
     else:
         logits, readout = attention_readout_forward(H_A1, Z_X, params.W_D, params.b_D, pool_of(batch))
