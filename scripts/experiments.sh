@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Run every experiment behind docs/results, going on from the rows that are there; hours.
+# Run every experiment behind docs/results, going on from the rows that are there, and write its tables and figures; hours.
 #
 #     scripts/experiments.sh DATA_DIR [STORE]
 #
 # After each command the rows are written back to docs/results/rows. It may be stopped at any time and started again, here or,
-# from the rows, elsewhere. Needs the extra kernels.
+# from the rows, elsewhere. Needs the extras kernels and figures.
 set -euo pipefail
 data=$(cd "${1:?usage: scripts/experiments.sh DATA_DIR [STORE]}" && pwd)
 store=$(realpath "${2:-results.sqlite}")
@@ -24,8 +24,13 @@ run() {
 run comparison
 run message-passing
 run comparison --protocol released --models pinet pinet-manual
-run comparison --datasets MUTAG PTC --repeats 5
-run comparison --datasets MUTAG PTC --shuffle-nodes --models pinet gcn-sum gcn-dense wl patchy-san
 run isomorphism
+run comparison --datasets MUTAG PTC --shuffle-nodes --models pinet gcn-sum gcn-dense wl patchy-san
+run comparison --datasets MUTAG PTC --repeats 5
 run comparison --protocol fair --datasets MUTAG PTC
+
+for experiment in comparison message-passing isomorphism; do
+    minipinet results "$store" --experiment "$experiment" --format markdown --output "docs/results/$experiment.md" >/dev/null
+done
+minipinet results "$store" --figures docs/results/figures >/dev/null
 echo "$(date -u +%FT%TZ) done"
