@@ -155,7 +155,8 @@ def test_a_run_that_reads_differently_is_another_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("graphs", [GRAPHS, [], dataset(**ALL)])
 def test_an_unknown_option_is_one_error_that_names_the_public_function(method: str, graphs: Any) -> None:
     for name in ("colour", "encoder", "features"):
-        with pytest.raises(UsageError, match=f"^{name}: PiNet.predict, probabilities, logits and attention .*node_attributes"):
+        message = f"^{name}: PiNet.predict, probabilities, logits and attention .*node_attributes"
+        with pytest.raises(UsageError, match=message):
             getattr(train(**ALL), method)(graphs, **{name: "atom"})
 
 
