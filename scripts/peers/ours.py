@@ -1,0 +1,48 @@
+"""minipinet's own training, step by step as `minipinet.train` does it; batches are cut anew in each epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+from serve import Arrays, serve
+from threadpoolctl import threadpool_limits
+
+from minipinet.fast.batch import make_fast_batches
+from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.optim import adam_init, adam_step
+from minipinet.params import PiNetParams
+from minipinet.quotient import refine
+from minipinet.union import DisjointUnion
+
+
+class Ours:
+    """PiNet with hand-written passes."""
+
+    def __init__(self, arrays: Arrays, threads: int) -> None:
+        threadpool_limits(threads)
+        N, size = int(arrays["ptr"][-1]), int(arrays["batch_size"])
+        A = scipy.sparse.csr_array((arrays["weight"].astype(float), arrays["indices"], arrays["indptr"]), shape=(N, N))
+        self.quotient = refine(DisjointUnion(A, arrays["X"].astype(float), arrays["ptr"]))
+        self.y, self.size, self.lr, self.first = arrays["y"], size, float(arrays["lr"]), arrays["orders"][0, :size]
+        self.params = PiNetParams(*(arrays.get(name) for name in PiNetParams._fields))
+        self.adam = adam_init(self.params)
+
+    def loss(self) -> float:
+        batch = next(make_fast_batches(self.quotient, self.first, self.size))
+        return float(loss_forward(self.params, batch, self.y[self.first])[0])
+
+    def epoch(self, order: np.ndarray) -> float:
+        params, adam, total = self.params, self.adam, 0.0
+        batches = make_fast_batches(self.quotient, order, self.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for at, batch in zip(range(0, len(order), self.size), batches, strict=True):
+                chosen = order[at : at + self.size]
+                loss, cache = loss_forward(params, batch, self.y[chosen])
+                total += float(loss) * len(chosen)
+                params, adam = adam_step(params, loss_backward(1.0, cache), adam, self.lr)
+        self.params, self.adam = params, adam
+        return total / len(order)
+
+
+if __name__ == "__main__":
+    serve(Ours, ["minipinet", "numpy", "scipy"])
