@@ -1,0 +1,90 @@
+"""The floor of an epoch: its count of the products is what training does, and its table adds up."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minipinet import attention_readout
+from minipinet.datasets import isomorphism_dataset, load_dataset
+from minipinet.fast import model, propagation, readout
+from minipinet.fast.batch import make_fast_batches
+from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.params import init_params
+from minipinet.quotient import refine
+from minipinet.readout import dense_backward
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    return importlib.import_module("floor")
+
+
+class Counted(np.ndarray[Any, Any]):
+    """An array that adds up the operations of the matrix products that it is in, as are the results."""
+
+    flops = 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
+        plain = [x.view(np.ndarray) if isinstance(x, Counted) else x for x in inputs]
+        if out:
+            kwargs["out"] = tuple(x.view(np.ndarray) if isinstance(x, Counted) else x for x in out)
+        result = getattr(ufunc, method)(*plain, **kwargs)
+        if ufunc is np.matmul:
+            Counted.flops += 2 * math.prod(result.shape) * plain[0].shape[-1]
+        return out[0] if out else result.view(Counted) if isinstance(result, np.ndarray) else result
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "isomorphism"])
+@pytest.mark.parametrize(("hidden", "out"), [(100, 64), (5, 4)])
+def test_the_count_of_products_is_what_training_does(
+    script: Any, name: str, hidden: int, out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 5 hidden columns the first layer of MUTAG is A~ (X W): its 7 features are more."""
+    # Where the arithmetic goes on in a new array, or in SciPy, it goes on counting.
+    for module, product in [(m, p) for m in (propagation, readout) for p in ("times", "times_transposed")]:
+        sparse = getattr(module, product)
+        monkeypatch.setattr(module, product, lambda A, data, M, sparse=sparse: sparse(A, data, M).view(Counted))
+    kernels = model._kernels
+    monkeypatch.setattr(model, "_kernels", lambda params, layer: (kernels(params, layer)[0].view(Counted), None))
+    monkeypatch.setattr(attention_readout, "dense_backward", lambda dZ, cache: dense_backward(dZ.view(Counted), cache))
+    dataset = load_dataset("MUTAG") if name == "MUTAG" else isomorphism_dataset(0)
+    params = init_params(np.random.default_rng(0), dataset.num_features, dataset.num_classes, hidden=hidden, out=out)
+    batch = next(make_fast_batches(refine(dataset.graphs), range(0, len(dataset), 7), 50))
+    counted = type(params)(*(None if w is None else w.view(Counted) for w in params))
+    Counted.flops = 0
+    _, cache = loss_forward(counted, batch, dataset.y[::7][:50])
+    loss_backward(np.ones(()).view(Counted), cache)
+    # With more than two classes the last product is padded to 16 rows, which is no work that has to be done.
+    K, C = len(batch.counts.indptr) - 1, dataset.num_classes
+    padding = 0 if C == 2 else 2 * (-K % 16) * out * out * C
+    assert script.work(batch, params).flops == Counted.flops - padding
+    assert Counted.flops > 10_000
+
+
+def test_the_table_adds_up(tmp_path: Path) -> None:
+    words = ["--datasets", "MUTAG", "isomorphism", "--rounds", "1", "--markdown", str(tmp_path / "floor.md")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "floor.py"), *words],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout == (tmp_path / "floor.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")][1:]
+    assert [row[0].strip() for row in rows] == ["MUTAG", "isomorphism"]
+    for _, *cells in rows:
+        products, exps, traffic, floor, epoch, ratio, shaped = map(float, cells[:7])
+        assert products + exps + traffic == pytest.approx(floor, abs=0.02)
+        assert epoch / floor == pytest.approx(ratio, rel=0.06)
+        assert min(products, traffic, shaped) > 0
+        assert sum(float(cell.strip(" %")) for cell in cells[7:]) == pytest.approx(100, abs=2)
