@@ -5,9 +5,9 @@
 
 Every peer is a file of scripts/peers/ that runs in an environment of its framework's own, which is made at the first
 use. It gets graphs, initial weights and orders from a file, must have minipinet's loss before training and after an
-epoch, and is then timed: in each round every peer, with each number of threads, trains for an epoch (for as many as
-fit into --least seconds), and the rounds start with another peer each. --output gets results.json, table.md, and
-ratios.svg if matplotlib is installed; --show makes the last two again from a results.json.
+epoch, and is then timed: in each round every peer, with each number of threads, trains from the initial weights for an
+epoch (for as many as fit into --least seconds), and the rounds start with another peer each. --output gets
+results.json, table.md, and ratios.svg if matplotlib is installed; --show makes the last two again from a results.json.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=20.0, help="a peer with longer epochs is timed once")
     parser.add_argument("--data-dir", type=Path, help="folder of TU zips (MUTAG and the isomorphism test need none)")
     parser.add_argument("--envs", type=Path, default=Path.home() / ".cache" / "minipinet" / "peers")
-    parser.add_argument("--output", type=Path, default=Path("peers"))
+    parser.add_argument("--output", type=Path, default=Path("build/peers"))
     parser.add_argument("--show", type=Path, metavar="FILE", help="make table and plot of this results.json again")
     return parser.parse_args(words)
 

@@ -62,9 +62,8 @@ class Peer:
         chosen = batches(arrays["orders"][0], int(arrays["batch_size"]))
         self.batches = [jax.tree.map(jnp.asarray, batch) for batch in make(arrays, chosen)]
         self.sizes = [len(graphs) for graphs in chosen]
-        self.params = {name: jnp.asarray(arrays[name]) for name in WEIGHTS}
-        zeros = jax.tree.map(jnp.zeros_like, self.params)
-        self.state = (jnp.float32(0), zeros, jax.tree.map(jnp.zeros_like, self.params))
+        self.initial = {name: arrays[name] for name in WEIGHTS}
+        self.restart()
         lr = float(arrays["lr"])
 
         def loss(params: Tree, batch: Tree) -> Any:
@@ -76,6 +75,11 @@ class Peer:
             return value, *adam(params, grads, state, lr)
 
         self.first_loss, self.train = jax.jit(loss), train
+
+    def restart(self) -> None:
+        # Copies, as a step writes into what it is given.
+        self.params = jax.tree.map(jnp.array, self.initial)
+        self.state = (jnp.float32(0), *(jax.tree.map(jnp.zeros_like, self.params) for _ in "mv"))
 
     def loss(self) -> float:
         return float(self.first_loss(self.params, self.batches[0]))

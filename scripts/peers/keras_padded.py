@@ -67,6 +67,12 @@ class Peer:
         self.size, G, N = int(arrays["batch_size"]), len(arrays["y"]), int(np.diff(arrays["ptr"]).max())
         self.data, self.first = padded(arrays, np.arange(G), N), arrays["orders"][0, : self.size]
         self.model = network(arrays, N)
+        self.model.optimizer.build(self.model.trainable_variables)
+        self.initial = [(v, np.array(v)) for v in (*self.model.weights, *self.model.optimizer.variables)]
+
+    def restart(self) -> None:
+        for variable, value in self.initial:
+            variable.assign(value)
 
     def take(self, graphs: np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
         return tuple(self.data[key][graphs] for key in ("A", "X", "mask")), self.data["y"][graphs]

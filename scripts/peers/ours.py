@@ -24,8 +24,11 @@ class Ours:
         A = scipy.sparse.csr_array((arrays["weight"].astype(float), arrays["indices"], arrays["indptr"]), shape=(N, N))
         self.quotient = refine(DisjointUnion(A, arrays["X"].astype(float), arrays["ptr"]))
         self.y, self.size, self.lr, self.first = arrays["y"], size, float(arrays["lr"]), arrays["orders"][0, :size]
-        self.params = PiNetParams(*(arrays.get(name) for name in PiNetParams._fields))
-        self.adam = adam_init(self.params)
+        self.initial = PiNetParams(*(arrays.get(name) for name in PiNetParams._fields))
+        self.restart()
+
+    def restart(self) -> None:
+        self.params, self.adam = self.initial, adam_init(self.initial)
 
     def loss(self) -> float:
         batch = next(make_fast_batches(self.quotient, self.first, self.size))

@@ -96,8 +96,12 @@ class Peer:
         W = [np.stack([arrays[f"W_A{k}"], arrays[f"W_X{k}"]]) for k in (0, 1)]
         # p and q: a row a layer, a column a stack
         pq = np.stack([arrays["p_raw"], arrays["q_raw"]]).reshape(2, 2, 2).transpose(0, 2, 1)
-        self.params = [torch.tensor(w, requires_grad=True) for w in (*W, arrays["W_D"], pq)]
-        self.adam = torch.optim.Adam(self.params, lr=float(arrays["lr"]), fused=True)
+        self.initial, self.lr = (*W, arrays["W_D"], pq), float(arrays["lr"])
+        self.restart()
+
+    def restart(self) -> None:
+        self.params = [torch.tensor(w, requires_grad=True) for w in self.initial]
+        self.adam = torch.optim.Adam(self.params, lr=self.lr, fused=True)
 
     def forward(self, batch: Batch) -> Tensor:
         W_0, W_1, W_D, pq = self.params

@@ -38,7 +38,10 @@ class PeerProcess:
         return float(self._ask("loss")["loss"])
 
     def epochs(self, least: float) -> dict[str, Any]:
-        """Train for an epoch, and go on until `least` seconds are over: seconds an epoch, epochs, mean loss."""
+        """Train from the initial weights for an epoch, and go on until `least` seconds are over.
+
+        Returns seconds (of an epoch), epochs, and loss (the mean of the last epoch).
+        """
         return self._ask(f"epochs {least}")
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ class PQConv(MessagePassing):
 
     def __init__(self, W: np.ndarray, p_raw: float, q_raw: float) -> None:
         super().__init__(aggr="add")
-        self.weight = nn.Parameter(torch.from_numpy(W))
+        self.weight = nn.Parameter(torch.tensor(W))
         self.p_raw = nn.Parameter(torch.tensor(p_raw))
         self.q_raw = nn.Parameter(torch.tensor(q_raw))
 
@@ -45,7 +45,7 @@ class PiNet(nn.Module):
         self.A0, self.A1, self.X0, self.X1 = (
             PQConv(arrays[f"W_{name}"], p[k], q[k]) for k, name in enumerate(("A0", "A1", "X0", "X1"))
         )
-        self.W_D = nn.Parameter(torch.from_numpy(arrays["W_D"]))
+        self.W_D = nn.Parameter(torch.tensor(arrays["W_D"]))
 
     def forward(self, data: Data) -> Tensor:
         edges = data.edge_index, data.edge_attr, data.deg
@@ -84,8 +84,12 @@ class Peer:
         torch.set_num_threads(threads)
         self.size = int(arrays["batch_size"])
         self.data, self.first = data_list(arrays), arrays["orders"][0, : self.size]
-        self.model = PiNet(arrays)
-        self.adam = torch.optim.Adam(self.model.parameters(), lr=float(arrays["lr"]))
+        self.arrays = arrays
+        self.restart()
+
+    def restart(self) -> None:
+        self.model = PiNet(self.arrays)
+        self.adam = torch.optim.Adam(self.model.parameters(), lr=float(self.arrays["lr"]))
 
     def loader(self, order: np.ndarray) -> DataLoader:
         return DataLoader(self.data, batch_size=self.size, sampler=order.tolist())

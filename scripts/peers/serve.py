@@ -3,8 +3,8 @@
     python FRAMEWORK.py PROBLEM.npz THREADS
 
 It runs in the environment of its framework and needs NumPy beside it. The first line it says is about itself; then it
-is asked for "loss", that of the current weights on the first batch, or for "epochs SECONDS": one epoch, and more until
-so many seconds have gone by.
+is asked for "loss", that of the current weights on the first batch, or for "epochs SECONDS": one epoch from the initial
+weights, and more until so many seconds have gone by. Starting anew keeps all peers in the same stretch of training.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ class Peer(Protocol):
     def loss(self) -> float:
         """Return the mean cross-entropy in nats of the current weights on the first batch of the first epoch."""
 
+    def restart(self) -> None:
+        """Go back to the initial weights and Adam's first step."""
+
     def epoch(self, order: np.ndarray) -> float:
         """Train on the graphs in this order, and return the mean loss over them, each taken before its step."""
 
@@ -45,16 +48,16 @@ def serve(build: Callable[[Arrays, int], Peer], packages: list[str]) -> None:
     prepared = time.perf_counter() - began
     answer: dict[str, Any] = {"prepare_seconds": prepared, "versions": {name: version(name) for name in packages}}
     print(json.dumps(answer), file=channel, flush=True)
-    done = 0
     for line in sys.stdin:
         word, _, least = line.partition(" ")
         if word.strip() == "loss":
             answer = {"loss": float(peer.loss())}
         else:
+            peer.restart()
             epochs, loss, began = 0, 0.0, time.perf_counter()
             while (seconds := time.perf_counter() - began) < float(least) or not epochs:
-                loss = float(peer.epoch(arrays["orders"][done % len(arrays["orders"])]))
-                epochs, done = epochs + 1, done + 1
+                loss = float(peer.epoch(arrays["orders"][epochs % len(arrays["orders"])]))
+                epochs += 1
             answer = {"seconds": seconds / epochs, "epochs": epochs, "loss": loss}
         print(json.dumps(answer), file=channel, flush=True)
 
