@@ -25,7 +25,7 @@ from minipinet._files import (
     write_whole,
 )
 from minipinet.errors import DataError, MinipinetError, Notice, UsageError
-from minipinet.train import TrainState
+from minipinet.train import EpochRecord, TrainState
 
 FORMAT = "minipinet run 1"
 RECORD, CHECKPOINT, MODEL, LOG = "run.json", "checkpoint.safetensors", "model.safetensors", "log.jsonl"
@@ -71,11 +71,11 @@ def open_run(
         yield None
         return
     folder = as_run_folder(run_dir)
-    _record_in(folder)
+    record_in(folder)
     made = not folder.exists()
     make_folder(folder)
     with sole_writer(folder):
-        found = _record_in(folder)  # once more: another process may have begun a run in the meantime
+        found = record_in(folder)  # once more: another process may have begun a run in the meantime
         if found is not None and not (resume or overwrite):
             raise UsageError(f"{folder}: holds a run already; resume it, overwrite it, or name another folder")
         if found is not None and resume:
@@ -114,7 +114,7 @@ def as_run_folder(run_dir: Any) -> Path:
     return Path(path)
 
 
-def _record_in(folder: Path) -> dict[str, Any] | None:
+def record_in(folder: Path) -> dict[str, Any] | None:
     """Return the record of the run in a folder, None if the folder is absent or empty; an error in all other cases.
 
     Reads and writes nothing else, so that it is safe in any folder.
@@ -147,6 +147,17 @@ def write_log(folder: Path, state: TrainState) -> None:
     """Write one JSON line for each epoch done: the whole log, so that it never disagrees with the checkpoint."""
     lines = (json.dumps(to_plain(record), allow_nan=False) + "\n" for record in state.history)
     write_whole(folder / LOG, "".join(lines).encode())
+
+
+def read_log(folder: Path) -> tuple[EpochRecord, ...]:
+    """Return the epochs that :func:`write_log` wrote into `folder`, none without a log; a DataError if it is no log."""
+    path = folder / LOG
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        records = [EpochRecord(**json.loads(line)) for line in lines]
+    except (OSError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: expected a record of an epoch in each line ({error})") from error
+    return tuple(record._replace(p=tuple(record.p), q=tuple(record.q)) for record in records)
 
 
 def _surroundings() -> dict[str, Any]:

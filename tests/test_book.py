@@ -17,7 +17,7 @@ PAGES = [path.relative_to(DOCS).as_posix() for path in sorted(DOCS.rglob("*.md")
 #: The pages in reading order.
 CONTENTS = re.findall(r"^- \[[^]]+\]\(([^)]+)\)", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
 #: Pages that scripts write, or that end with tables of their own: they need not lead on.
-RECORDS = re.compile(r"results.*|report\.md")
+RECORDS = re.compile(r"results.*")
 
 
 def title_of(page: str) -> str:

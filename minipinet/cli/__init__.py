@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TextIO
 
 import minipinet
 from minipinet._words import nearest
-from minipinet.cli import data, evaluate, experiment, export, predict, results, train, verify
+from minipinet.cli import data, evaluate, experiment, export, predict, report, results, train, verify
 from minipinet.errors import MinipinetError, Notice, UsageError
 
 DESCRIPTION = """\
@@ -68,7 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="minipinet", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for module in (train, evaluate, predict, export, data, verify, experiment, results):
+    for module in (train, report, evaluate, predict, export, data, verify, experiment, results):
         module.add_parser(commands)
     return parser
 

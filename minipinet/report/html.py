@@ -1,0 +1,74 @@
+"""Pieces of HTML: everything that comes from data is escaped here, and the page's own files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib import resources
+from string import Template
+from typing import Any
+
+
+def text(value: Any) -> str:
+    """Return `value` as HTML that shows its ``str``, inside an element or a quoted attribute.
+
+    Examples
+    --------
+    >>> text("</script><b>")
+    '&lt;/script&gt;&lt;b&gt;'
+    """
+    return escape(str(value))
+
+
+def asset(name: str) -> str:
+    """Return a file of the folder ``assets``."""
+    return resources.files("minipinet.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def fill(name: str, **pieces: Any) -> str:
+    """Return a file of the folder ``assets`` with these pieces in the places ``$piece``; they must be HTML already."""
+    return Template(asset(name)).substitute(pieces)
+
+
+def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]], kind: str = "") -> str:
+    """Return a table whose rows begin with their names; it scrolls sideways by itself where it is too wide."""
+    head = "".join(f'<th scope="col">{text(title)}</th>' for title in header)
+    lines = []
+    for name, *cells in rows:
+        values = "".join(f"<td>{text(cell)}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row">{text(name)}</th>{values}</tr>')
+    top = f"<thead><tr>{head}</tr></thead>" if header else ""
+    return _table(caption, top, lines, kind)
+
+
+def confusion(classes: Sequence[Any], matrix: Sequence[Sequence[int]]) -> str:
+    """Return a confusion matrix, a row a true class: numbers, and shares of their row as shades too."""
+    head = "".join(f'<th scope="col">{text(name)}</th>' for name in classes)
+    lines = []
+    for i, (name, counts) in enumerate(zip(classes, matrix, strict=True)):
+        cells = []
+        for j, count in enumerate(counts):
+            share = count / (sum(counts) or 1)
+            hit = ' class="hit"' if i == j else ""
+            cells.append(f'<td{hit} style="--share: {share:.3f}">{count}<small>{share:.0%}</small></td>')
+        lines.append(f'<tr><th scope="row">{text(name)}</th>{"".join(cells)}</tr>')
+    top = f'<thead><tr><th scope="col">true \\ predicted</th>{head}</tr></thead>'
+    return _table(
+        "Confusion matrix: a row for each true class, a column for each predicted one", top, lines, "confusion"
+    )
+
+
+def _table(caption: str, top: str, lines: Sequence[str], kind: str) -> str:
+    """Return a table in a box that scrolls sideways, also by the keyboard."""
+    body = f"<caption>{text(caption)}</caption>{top}<tbody>{''.join(lines)}</tbody>"
+    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
+    return f'{box}<table class="{kind}">{body}</table></div>'
+
+
+def tiles(figures: Iterable[tuple[str, str, str]]) -> str:
+    """Return figures that are seen first: name, value, and what it is."""
+    entries = (
+        f"<div><dt>{text(name)}</dt><dd>{text(value)}<small>{text(what)}</small></dd></div>"
+        for name, value, what in figures
+    )
+    return f'<dl class="tiles">{"".join(entries)}</dl>'

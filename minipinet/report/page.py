@@ -1,0 +1,132 @@
+"""The page: sections of a report, put into the files of ``assets/``."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from minipinet._files import to_plain, write_whole
+from minipinet.datasets.dataset import Dataset
+from minipinet.report import html, sections
+from minipinet.report.cards import card, numbers
+from minipinet.report.gallery import MOST_NODES, NUMBERINGS, Drawn, gallery
+from minipinet.report.html import text
+from minipinet.report.run import Run, read_run
+from minipinet.report.scores import Labelled, label, summarise
+from minipinet.settings import whole
+
+#: The file that a report goes to if no other is named: in the folder of its run.
+REPORT = "report.html"
+#: Graphs drawn, if nothing else is asked for.
+GRAPHS = 24
+
+
+def write_report(
+    run_dir: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    dataset: Dataset | None = None,
+    graphs: int = GRAPHS,
+) -> Path:
+    """Write the report on a run to one HTML file, whole or not at all; arguments and errors as of `make_report`.
+
+    Parameters
+    ----------
+    output : path, optional
+        Default: ``report.html`` in the folder of the run.
+
+    Returns
+    -------
+    Path
+        Of the file.
+    """
+    page = make_report(run_dir, dataset=dataset, graphs=graphs)
+    path = Path(run_dir) / REPORT if output is None else Path(output)
+    write_whole(path, page.encode())
+    return path
+
+
+def make_report(run_dir: str | os.PathLike[str], *, dataset: Dataset | None = None, graphs: int = GRAPHS) -> str:
+    """Return the report on a run as an HTML document that needs no other file and no network.
+
+    Parameters
+    ----------
+    run_dir : path
+        A folder that `minipinet train` wrote, finished or not.
+    dataset : Dataset, optional
+        The data of the run. Without them no graphs are drawn, and a run that is not finished has no scores.
+    graphs : int
+        How many graphs to draw at most, 0 for none.
+
+    Raises
+    ------
+    UsageError
+        If there is no run in the folder; for `graphs`; without matplotlib (`minipinet[figures]`).
+    DataError
+        If the run cannot be read, or the data set is another than the run's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from minipinet.datasets import load_dataset
+    >>> from minipinet.runs import train_pinet
+    >>> from minipinet.settings import Settings
+    >>> data = load_dataset("MUTAG")[:20]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = train_pinet(data, Settings(epochs=2, hidden=4, out=2), run_dir=folder)
+    ...     make_report(folder, dataset=data, graphs=1)[:15]
+    '<!doctype html>'
+    """
+    graphs = whole("graphs", graphs, 0)
+    run = read_run(run_dir)
+    labelled = [] if dataset is None else label(run, dataset)
+    drawn = [] if dataset is None or not graphs else gallery(run, dataset, labelled, graphs)
+    summary = summarise(run, labelled)
+    script = html.asset("script.js")
+    return html.fill(
+        "page.html",
+        title=text(sections.title(run)),
+        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        style=html.asset("style.css"),
+        lead=text(sections.lead(run)),
+        state=sections.state(run),
+        tiles=html.tiles(sections.tiles(run, summary)),
+        results=sections.results(run, labelled, summary),
+        curves=sections.curves(run, summary),
+        paths=sections.paths(run),
+        gallery=_gallery(run, dataset, labelled, graphs, drawn),
+        settings=sections.settings(run),
+        data=_as_json({"columns": run.settings.out, "graphs": [numbers(graph) for graph in drawn]}),
+        script=script,
+    )
+
+
+def _gallery(run: Run, dataset: Dataset | None, labelled: list[Labelled], graphs: int, drawn: list[Drawn]) -> str:
+    """Return the gallery, or why there is none."""
+    if not drawn:
+        if dataset is None:
+            why = "the data of the run were not at hand; minipinet report --data names them."
+        elif not labelled:
+            why = "no training is finished, so there is no model yet."
+        elif not graphs:
+            why = "none were asked for."
+        else:
+            why = f"each has more than {MOST_NODES} nodes, or none."
+        return f"<p>No graphs are drawn: {why}</p>"
+    return html.fill(
+        "gallery.html",
+        which=text(sections.which(run, labelled, drawn)),
+        numberings=NUMBERINGS,
+        dtype=run.settings.dtype,
+        columns=run.settings.out,
+        cards="\n".join(card(graph, run.folds) for graph in drawn),
+    )
+
+
+def _as_json(record: dict[str, Any]) -> str:
+    """Return JSON that may stand in a script element: no "<" can end it."""
+    return json.dumps(to_plain(record), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
