@@ -53,7 +53,7 @@ def _drawing(drawn: Drawn, size: str) -> str:
         nodes.append(
             f'<g class="node" role="img" tabindex="{stop}" aria-label="Node {i}" '
             f'transform="translate({x:.1f} {y:.1f})" style="{style}">'
-            f'<circle class="touch" r="20"/><circle class="disc" r="9"/><text>{i}</text></g>'
+            f'<circle class="touch" r="17"/><circle class="disc" r="9"/><text>{i}</text></g>'
         )
     return (
         f'<svg class="drawing" viewBox="0 0 {width:.0f} {height:.0f}" role="group" '

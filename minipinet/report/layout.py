@@ -10,6 +10,8 @@ from minipinet.graphs import Graph
 
 #: Between the parts of a graph, in lengths of an edge.
 _GAP = 1.0
+#: Between any two nodes, likewise: discs of three quarters of an edge do not touch.
+APART = 0.8
 #: How much wider than high a drawing should be.
 _WIDE = 1.4
 
@@ -25,7 +27,8 @@ def positions(graph: Graph) -> Array:
     Returns
     -------
     (N, 2) float64 array
-        The median edge of a part is 1 long; the least of either coordinate is 0. The same graph has the same places.
+        The median edge of a part is about 1 long, longer where many nodes would lie on each other: no two are nearer
+        than `APART`. The least of either coordinate is 0. The same graph has the same places.
 
     Notes
     -----
@@ -60,8 +63,28 @@ def _part(G: nx.Graph, nodes: list[int]) -> Array:
     xy = xy @ np.linalg.svd(xy, full_matrices=False)[2].T
     edges = np.array([(i, j) for i, j in shape.edges if i != j])
     length = np.median(np.linalg.norm(xy[edges[:, 0]] - xy[edges[:, 1]], axis=1))
-    xy /= length or 1.0
+    xy = _apart(xy / (length or 1.0))
     return xy - xy.min(axis=0)
+
+
+def _apart(xy: Array) -> Array:
+    """Push nodes that lie on each other apart, little by little; at last stretch the whole if that was not enough."""
+    xy, pairs = xy.copy(), np.triu_indices(len(xy), 1)
+    angle = np.arange(len(pairs[0]))  # where to go from the very same place
+    for _ in range(100):
+        way = xy[pairs[0]] - xy[pairs[1]]
+        distance = np.hypot(*way.T)
+        close = np.flatnonzero(distance < APART)
+        if not len(close):
+            break
+        way, distance = way[close], distance[close]
+        same = distance < 1e-9
+        way[same] = np.column_stack([np.cos(angle[close][same]), np.sin(angle[close][same])])
+        push = way * ((APART + 0.01 - distance) / np.where(same, 1, distance) / 4)[:, None]
+        np.add.at(xy, pairs[0][close], push)
+        np.add.at(xy, pairs[1][close], -push)
+    nearest = np.hypot(*(xy[pairs[0]] - xy[pairs[1]]).T).min()
+    return np.asarray(xy * max(1.0, APART / nearest))
 
 
 def _shelves(sizes: list[Array]) -> list[tuple[float, float]]:
