@@ -29,8 +29,13 @@ run comparison --datasets MUTAG PTC --shuffle-nodes --models pinet gcn-sum gcn-d
 run comparison --datasets MUTAG PTC --repeats 5
 run comparison --protocol fair --datasets MUTAG PTC
 
-for experiment in comparison message-passing isomorphism; do
-    minipinet results "$store" --experiment "$experiment" --format markdown --output "docs/results/$experiment.md" >/dev/null
-done
+page() {
+    { printf '# %s: all numbers\n\nWritten by `scripts/experiments.sh`; what they say: [the experiments](README.md).\n\n' "$2"
+      minipinet results "$store" --experiment "$1" --format markdown | sed "s/^### /## /"; } >"docs/results/$1.md.new"
+    mv "docs/results/$1.md.new" "docs/results/$1.md"
+}
+page comparison "The comparison"
+page message-passing "Message passing"
+page isomorphism "The isomorphism test"
 minipinet results "$store" --figures docs/results/figures >/dev/null
 echo "$(date -u +%FT%TZ) done"

@@ -72,7 +72,8 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_figure_is_drawn_and_shown(drawn: Path) -> None:
     assert [path.name for path in FIGURES] == sorted(path.name for path in drawn.iterdir())
-    text = "".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
+    chapters = [page for page in PAGES if not page.startswith("results/")]  # those have figures of their own
+    text = "".join((DOCS / page).read_text(encoding="utf-8") for page in chapters)
     assert {path.name for path in FIGURES} == set(re.findall(r"\]\(figures/([^)]+)\)", text))
 
 

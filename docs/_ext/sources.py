@@ -30,6 +30,8 @@ def page_of(env: Any, path: str) -> str | None:
         return document
     if not path or path.startswith(("..", ".git", "/")) or not (ROOT / path).exists():
         return None
+    if (ROOT / path).is_file() and Path(path).suffix not in LANGUAGES:
+        return None
     module = path.removesuffix(".py").replace("/", ".")
     if (ROOT / path).is_dir() and f"api/{module}" in env.found_docs:
         return f"api/{module}"
@@ -80,7 +82,7 @@ def source_pages(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
             body = f"<ul>{body}</ul>"
             waiting |= app.env.shown_sources - done
         else:
-            language = LANGUAGES.get(Path(path).suffix, "text")
+            language = LANGUAGES[Path(path).suffix]
             text = (ROOT / path).read_text(encoding="utf-8")
             body = app.builder.highlighter.highlight_block(text, language, force=True, linenos=False)
         yield f"source/{path}", {"title": path, "body": f"<h1>{html.escape(path)}</h1>{body}"}, "page.html"
