@@ -55,7 +55,13 @@ def logits(params: Tree, batch: Tree) -> Any:
     top = jax.lax.stop_gradient(jax.ops.segment_max(H, graph, B, indices_are_sorted=True))
     e = jnp.exp(H - top[graph])
     Z_A = e / jax.ops.segment_sum(e, graph, B, indices_are_sorted=True)[graph]
-    # P_g = Z_A^T Z_X, padded to the largest graph of the batch
+    F, C = Z_X.shape[1], params["W_D"].shape[1]
+    if C == 2:
+        # Each node's share in the logits, summed by graph: the pooled matrix is not formed.
+        W = params["W_D"].reshape(-1, F, C).transpose(1, 2, 0).reshape(F, -1)
+        shares = ((Z_X @ W).reshape(len(H), C, -1) * Z_A[:, None]).sum(axis=2)
+        return jax.ops.segment_sum(shares, graph, B, indices_are_sorted=True)[:-1]
+    # P_g = Z_A^T Z_X, padded to the largest graph of the batch: cheaper with more classes.
     N = len(batch["slots"])
     table = jnp.zeros((B, N, 2, Z_A.shape[1]), Z_A.dtype)
     table = table.at[graph, batch["place"]].set(jnp.stack([Z_A, Z_X], axis=1), mode="drop")[:-1]

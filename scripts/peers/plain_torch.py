@@ -1,7 +1,8 @@
 """PyTorch tuned by hand: the batches of the first epoch made once and used in every epoch, both stacks in one pass.
 
-A batch is one sparse matrix, whose product is differentiated by the matrix itself, as A is symmetric. Pooling is one
-product of tables padded to the largest graph of the batch or, where most of that would be padding, one a graph.
+A batch is one sparse matrix, whose product is differentiated by the matrix itself, as A is symmetric. With two classes
+each node's share in the logits is summed by graph. With more, the pooled matrices are one product of tables padded to
+the largest graph of the batch or, where most of that would be padding, one product a graph.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Batch(NamedTuple):
     A_T: Tensor
     deg: Tensor  #: (n, 1)
     sizes: list[int]  #: nodes of each graph
+    graph: Tensor  #: (n,) graph of each node
     slot: Tensor  #: (n,) each node's row in tables padded to the largest graph
     y: Tensor
 
@@ -54,6 +56,7 @@ def prepare(arrays: Arrays, graphs: np.ndarray) -> Batch:
         A if symmetric else sparse(column, row, one["weight"], n),
         torch.from_numpy(one["deg"])[:, None],
         sizes.tolist(),
+        torch.from_numpy(one["graph"]),
         torch.from_numpy(one["graph"] * sizes.max() + one["place"]),
         torch.from_numpy(one["y"]),
     )
@@ -89,6 +92,18 @@ def pool(H: Tensor, Z_X: Tensor, batch: Batch) -> Tensor:
     return attention.transpose(1, 2) @ features
 
 
+def readout(H: Tensor, Z_X: Tensor, W_D: Tensor, batch: Batch) -> Tensor:
+    """Return the logits, (B, C)."""
+    (n, F), C = Z_X.shape, W_D.shape[1]
+    if C > 2 or H.detach().abs().max() > 40:  # beyond that, exp without the softmax's maximum could overflow
+        return pool(H, Z_X, batch).flatten(1) @ W_D
+    e = H.exp()[:, None]
+    shares = e * (Z_X @ W_D.view(-1, F, C).permute(1, 2, 0).reshape(F, -1)).view(n, C, -1)
+    both = torch.cat([e, shares], dim=1)
+    sums = both.new_zeros(len(batch.sizes), *both.shape[1:]).index_add(0, batch.graph, both)
+    return (sums[:, 1:] / sums[:, :1]).sum(dim=2)
+
+
 class Peer:
     def __init__(self, arrays: Arrays, threads: int) -> None:
         torch.set_num_threads(threads)
@@ -108,8 +123,7 @@ class Peer:
         p, q = torch.sigmoid(4 * pq)
         H = layer(layer(batch.X, W_0, p[0], q[0], batch).relu(), W_1, p[1], q[1], batch)
         F = H.shape[1] // 2
-        pooled = pool(H[:, :F], H[:, F:].relu(), batch)
-        return functional.cross_entropy(pooled.flatten(1) @ W_D, batch.y)
+        return functional.cross_entropy(readout(H[:, :F], H[:, F:].relu(), W_D, batch), batch.y)
 
     def loss(self) -> float:
         with torch.no_grad():

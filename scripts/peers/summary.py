@@ -103,6 +103,7 @@ def plot(results: Results, path: Path) -> bool:
     """Draw the ratios, a line of points a data set; False if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import LogLocator, NullFormatter
     except ImportError:
         return False
     datasets = list(results["datasets"])
@@ -115,10 +116,14 @@ def plot(results: Results, path: Path) -> bool:
             axes.plot(*zip(*points, strict=True), marker, label=TITLES[peer])
     axes.axvline(1, color="0.4", linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(-0.5, len(datasets) - 0.5)
     axes.set_yticks(range(len(datasets)), datasets)
     axes.invert_yaxis()
     axes.set_xlabel("time of an epoch / minipinet's")
-    axes.grid(axis="x", which="both", alpha=0.25)
+    axes.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path)
     return True
