@@ -49,7 +49,8 @@ def prepare(arrays: Arrays, graphs: np.ndarray) -> Batch:
     n, row, column = len(one["X"]), one["row"], one["column"]
     sizes = np.diff(arrays["ptr"])[graphs]
     A = sparse(row, column, one["weight"], n)
-    symmetric = not abs(arrays["weight"] - 1).any()  # and both directions are listed, else the check would fail
+    both_ways = np.array_equal(np.sort(row * n + column), np.sort(column * n + row))
+    symmetric = both_ways and (one["weight"] == 1).all()
     return Batch(
         torch.from_numpy(np.concatenate([one["X"], one["X"]], axis=1)),
         A,
