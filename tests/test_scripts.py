@@ -249,23 +249,35 @@ def test_two_first_uses_at_once_set_up_once(project: Project) -> None:
     assert project.calls() == ["venv", "pip ."]
 
 
-def test_the_experiments_start_from_the_rows_and_write_them_back(tmp_path: Path) -> None:
+def test_the_experiments_start_from_the_rows_and_write_rows_tables_and_figures(tmp_path: Path) -> None:
     for name in ("minipinet", "python"):
-        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{tmp_path}/calls.log\n')
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{tmp_path}/calls.log\necho "### a table"\n')
         (tmp_path / name).chmod(0o755)
     (tmp_path / "data").mkdir()
+    results = tmp_path / "project" / "docs" / "results"
+    (results / "rows").mkdir(parents=True)
+    (results / "rows" / "comparison-paper-MUTAG.csv.xz").touch()
+    (tmp_path / "project" / "scripts").mkdir()
+    script = shutil.copy(ROOT / "scripts" / "experiments.sh", tmp_path / "project" / "scripts")
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    script = ROOT / "scripts" / "experiments.sh"
     subprocess.run([script, "data", "s.sqlite"], cwd=tmp_path, env={**os.environ, **path}, check=True)
     calls = (tmp_path / "calls.log").read_text().splitlines()
-    assert calls[0].startswith(
-        f"minipinet results {tmp_path}/s.sqlite --import docs/results/rows/comparison-paper-MUTAG"
-    )
-    ran, wrote = calls[1::2], calls[2::2]
-    assert {call.split()[2] for call in ran} == {"comparison", "message-passing", "isomorphism"}
-    assert all(call.endswith(f"--data-dir {tmp_path}/data --store {tmp_path}/s.sqlite") for call in ran)
-    assert set(wrote) == {f"python scripts/export_rows.py {tmp_path}/s.sqlite docs/results/rows"}
+    store, names = f"{tmp_path}/s.sqlite", ["comparison", "message-passing", "isomorphism"]
+    assert calls[0] == f"minipinet results {store} --import docs/results/rows/comparison-paper-MUTAG.csv.xz"
+    assert calls[-4:] == [
+        *(f"minipinet results {store} --experiment {name} --format markdown" for name in names),
+        f"minipinet results {store} --figures docs/results/figures",
+    ]
+    ran, wrote = calls[1:-4:2], calls[2:-4:2]
+    assert {call.split()[2] for call in ran} == set(names)
+    assert all(call.endswith(f"--data-dir {tmp_path}/data --store {store}") for call in ran)
+    assert set(wrote) == {f"python scripts/export_rows.py {store} docs/results/rows"}
     assert len(wrote) == len(ran)
+    for name in names:
+        lines = (results / f"{name}.md").read_text().splitlines()
+        assert lines[0].endswith(": all numbers")
+        assert lines[-1] == "## a table"
+    assert sorted(path.name for path in results.iterdir()) == sorted([*(f"{name}.md" for name in names), "rows"])
 
 
 def test_the_experiments_say_how_they_are_called() -> None:
