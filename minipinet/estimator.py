@@ -273,7 +273,8 @@ def _classes_of(y: Any, G: int) -> NDArray[Any]:
     if y is None:
         raise UsageError("y: fit requires y to be passed, but the target y is None: expected the class of each graph")
     classes: NDArray[Any] = column_or_1d(y, warn=True)
-    as_values(classes, "y")  # refuses what is missing or of several kinds
+    # Refuses what is missing or of several kinds, which NumPy would make strings of when it turns a list into an array.
+    as_values(y if isinstance(y, list | tuple) else classes, "y")
     check_classification_targets(classes)
     if len(classes) != G:
         raise UsageError(f"y: expected {G} classes, one for each graph, got {len(classes)}")

@@ -305,3 +305,10 @@ def test_a_second_fit_forgets_the_first() -> None:
 def test_rows_of_probabilities_add_up_to_one() -> None:
     probabilities = classifier().fit(GRAPHS, LABELS).predict_proba(GRAPHS)
     assert relative_error(probabilities.sum(axis=1), np.ones(12)) < ORACLE_FLOAT32
+
+
+@pytest.mark.parametrize("y", [[1, "a"] * 4, [True, "a"] * 4, (1.5, "a") * 4])
+def test_classes_of_several_kinds_are_refused_in_a_list_too(y: Any) -> None:
+    graphs = [nx.path_graph(3), nx.cycle_graph(4)] * 4
+    with pytest.raises(UsageError, match=r"^y: expected numbers or strings, one kind only"):
+        PiNetClassifier(epochs=1, hidden=2, out=2).fit(graphs, y)
