@@ -18,7 +18,7 @@ from minipinet._words import counted
 from minipinet.datasets.dataset import Dataset, refit_encoder
 from minipinet.errors import DivergedError, Notice, UsageError
 from minipinet.evaluation import evaluate
-from minipinet.metrics import report
+from minipinet.metrics import summary_of
 from minipinet.predictor import PiNet
 from minipinet.quotient import refine
 from minipinet.rundir import open_run, write_results
@@ -213,20 +213,11 @@ def _figures(result: FoldResult) -> dict[str, Any]:
 
 def _summary(dataset: Dataset, folds: list[FoldResult]) -> dict[str, Any]:
     """Return the figures of all folds together, as JSON values."""
-    accuracies = [fold.accuracy for fold in folds]
     predictions = np.empty(len(dataset), np.int64)
     for fold in folds:
         predictions[fold.test_index] = fold.predictions
-    pooled = report(dataset.y, predictions, dataset.num_classes)
     return {
-        "graphs": len(dataset),
-        "folds": len(folds),
-        "accuracy_mean": float(np.mean(accuracies)),
-        "accuracy_sd": float(np.std(accuracies, ddof=1)),
-        "majority_rate": pooled.majority_rate,
-        "balanced_accuracy": pooled.balanced_accuracy,
-        "classes": list(dataset.classes),
-        "confusion_matrix": pooled.confusion_matrix.tolist(),
+        **summary_of(dataset.y, predictions, dataset.classes, [fold.accuracy for fold in folds]),
         "p": np.mean([fold.p for fold in folds], axis=0).tolist(),
         "q": np.mean([fold.q for fold in folds], axis=0).tolist(),
         "seconds": sum(fold.seconds for fold in folds),

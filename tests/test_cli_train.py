@@ -82,7 +82,7 @@ def test_case_106_a_missing_figure_is_null_in_json_and_a_dash_in_tables(
     def report_without_balance(*args: Any) -> Report:
         return report(*args)._replace(balanced_accuracy=float("nan"))
 
-    monkeypatch.setattr("minipinet.crossval.report", report_without_balance)
+    monkeypatch.setattr("minipinet.metrics.report", report_without_balance)
     words = ["train", *TINY, "--folds", 2]
     assert call(capsys, *words, "--json").json["results"]["summary"]["balanced_accuracy"] is None
     assert "balanced accuracy    -" in call(capsys, *words).out.splitlines()

@@ -11,7 +11,7 @@ from minipinet._array import Array
 from minipinet.datasets.dataset import Dataset
 from minipinet.errors import DataError, Notice
 from minipinet.evaluation import Evaluation, evaluate
-from minipinet.metrics import report
+from minipinet.metrics import summary_of
 from minipinet.quotient import refine
 from minipinet.report.run import Run
 from minipinet.union import DisjointUnion
@@ -72,15 +72,4 @@ def summarise(run: Run, labelled: list[Labelled]) -> dict[str, Any] | None:
         return None
     y = np.concatenate([part.y for part in labelled])
     predictions = np.concatenate([part.scored.predictions for part in labelled])
-    pooled = report(y, predictions, len(run.data["classes"]))
-    accuracies = [part.scored.accuracy for part in labelled]
-    return {
-        "graphs": len(y),
-        "folds": len(labelled),
-        "accuracy_mean": float(np.mean(accuracies)),
-        "accuracy_sd": float(np.std(accuracies, ddof=1)) if len(labelled) > 1 else None,
-        "majority_rate": pooled.majority_rate,
-        "balanced_accuracy": pooled.balanced_accuracy,
-        "classes": run.data["classes"],
-        "confusion_matrix": pooled.confusion_matrix.tolist(),
-    }
+    return summary_of(y, predictions, run.data["classes"], [part.scored.accuracy for part in labelled])
