@@ -222,10 +222,11 @@ def _relabel(numbers: Array, cut: Array, n: int) -> tuple[Array, Array, Array]:
         # A table of all possible keys would cost more than sorting: the time must not grow with the data set.
         kept, place = np.unique(keys, return_inverse=True)
     else:
-        table = np.zeros(batches * n, np.int64)
-        table[keys] = 1
-        kept = np.flatnonzero(table)
-        table[kept] = np.arange(len(kept))
+        found = np.zeros(batches * n, bool)
+        found[keys] = True
+        kept = np.flatnonzero(found)
+        table = np.empty(batches * n, np.int32)
+        table[kept] = np.arange(len(kept), dtype=np.int32)
         place = table[keys]
     starts = np.searchsorted(kept, np.arange(batches + 1) * n)
     return kept % n, (place - starts[batch]).astype(np.int32), starts

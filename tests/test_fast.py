@@ -11,13 +11,13 @@ from hypothesis import given, settings
 
 import minipinet.fast.csr
 from minipinet._array import Array
-from minipinet.attention_readout import AttentionReadoutCache
 from minipinet.batch import make_batches
 from minipinet.datasets import load_dataset
 from minipinet.datasets.isomorphism import isomorphism_dataset
 from minipinet.fast.batch import FastBatch, make_fast_batches
 from minipinet.fast.csr import Structure, times, times_transposed
 from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.pooled import PooledCache
 from minipinet.fast.readout import TwoClassCache
 from minipinet.model import loss_backward as readable_backward
 from minipinet.model import loss_forward as readable_forward
@@ -96,13 +96,18 @@ def whole(union: DisjointUnion) -> FastBatch:
 
 
 def test_the_way_of_the_readout_follows_classes_and_range() -> None:
-    rng = np.random.default_rng(0)
-    batch = whole(example_union(rng))
-    y = np.array([0, 1, 0, 1, 0, 1])
-    two, three = (example_params(rng, C, bias=True, learned_pq=True) for C in (2, 3))
-    hot = two._replace(b_A1=np.full(4, 50.0))
-    ways = [type(loss_forward(params, batch, y)[1].pinet.readout) for params in (two, three, hot)]
-    assert ways == [TwoClassCache, AttentionReadoutCache, AttentionReadoutCache]
+    data, rng = load_dataset("MUTAG")[:9], np.random.default_rng(0)
+    batch = whole(data.graphs)
+    two, three = (init_params(rng, data.num_features, C, bias=True, dtype="float64") for C in (2, 3))
+    hot = two._replace(b_A1=np.full(64, 50.0))
+    readouts = [loss_forward(params, batch, data.y)[1].pinet.readout for params in (two, hot, three)]
+    assert [type(readout) for readout in readouts] == [TwoClassCache, TwoClassCache, PooledCache]
+    # A row a state, or a row for each state of each graph.
+    assert [len(readout.e) for readout in readouts] == [batch.counts.n_in, len(batch.count), len(batch.count)]
+    assert len(batch.count) > batch.counts.n_in
+    # A constant added to a column of H moves nothing, and so the way makes no difference.
+    grads = [loss_backward(1.0, loss_forward(params, batch, data.y)[1]) for params in (two, hot)]
+    assert tree_error(*grads) < tolerances.FAST_FLOAT64
 
 
 def test_graphs_of_one_kind_are_computed_once() -> None:

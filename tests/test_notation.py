@@ -31,7 +31,7 @@ MATHS = (
         PACKAGE / f"{name}.py"
         for name in ("propagation", "attention", "readout", "attention_readout", "model", "params", "quotient", "batch")
     ]
-    + [PACKAGE / "fast" / f"{name}.py" for name in ("csr", "propagation", "readout", "batch", "model")]
+    + [PACKAGE / "fast" / f"{name}.py" for name in ("csr", "entries", "propagation", "readout", "pooled", "batch", "model")]
     + [
         PACKAGE / "baselines" / f"{name}.py"
         for name in ("convolution", "patchy_san_network", "gcn_layers", "gcn_network")

@@ -162,7 +162,7 @@ def test_verify_all_selects_and_refuses() -> None:
         ({"pairs": ["poool"]}, "pairs: expected"),
         *(
             ({"pairs": [name], "model": False}, f"pairs: '{name}' is part of the whole network, which model=False")
-            for name in ("pinet", "pinet.fixed_pq", "loss", "fast.loss", "fast.loss.wide")
+            for name in ("pinet", "pinet.fixed_pq", "loss", "fast.loss")
         ),
         ({"dtype": "float16"}, "dtype: expected float64 or float32"),
         ({"seed": -1}, "seed: expected"),

@@ -44,10 +44,12 @@ PAIRS = (
     "fast.message_passing.W_first",
     "fast.message_passing.square",
     "fast.two_class",
+    "fast.two_class.wide",
+    "fast.pooled",
+    "fast.pooled.wide",
     "fast.loss",
     "fast.loss.fixed_pq",
     "fast.loss.three_classes",
-    "fast.loss.wide",
 )
 
 

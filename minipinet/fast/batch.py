@@ -11,7 +11,6 @@ from minipinet._array import Array
 from minipinet.batch import SelectedRows, select_batches
 from minipinet.fast.csr import Structure
 from minipinet.fast.propagation import Layer
-from minipinet.pool import Pool, make_pool
 from minipinet.quotient import Quotient
 
 
@@ -23,11 +22,6 @@ class FastBatch(NamedTuple):
     counts: Structure  #: (K, n_2) level-2 colours of each of the K kinds of graph in the batch
     count: Array  #: (E,) and how often it holds them
     kind: Array  #: (B,) int, 0 to K - 1, the kind of each graph
-
-
-def pool_of(batch: FastBatch) -> Pool:
-    """Return the pool of `minipinet.attention_readout`."""
-    return make_pool(batch.counts.indptr, batch.counts.indices, batch.count[:, None], batch.counts.n_in)
 
 
 def make_fast_batches(

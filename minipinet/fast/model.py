@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minipinet._array import Array, xp_of
-from minipinet.attention_readout import (
-    FUSED_RANGE,
-    AttentionReadoutCache,
-    attention_readout_backward,
-    attention_readout_forward,
-)
-from minipinet.fast.batch import FastBatch, pool_of
+from minipinet.fast.batch import FastBatch
+from minipinet.fast.pooled import PooledCache, pooled_backward, pooled_forward
 from minipinet.fast.propagation import (
     MessagePassingCache,
     message_passing_backward,
@@ -30,7 +25,7 @@ class PiNetCache(NamedTuple):
     R: Array  #: (2, n_1, F) output of the first layer
     second: MessagePassingCache
     Z_X: Array
-    readout: TwoClassCache | AttentionReadoutCache
+    readout: TwoClassCache | PooledCache
     K: int  #: kinds of graph in the batch
     kind: Array  #: (B,)
     p: Array  #: (2, 2) a row a stack, a column a layer
@@ -53,11 +48,11 @@ def pinet_forward(params: PiNetParams, batch: FastBatch, pq: Array | None = None
     H_1, cache_1 = message_passing_forward(R, *_kernels(params, 1), p[:, 1], q[:, 1], second)
     H_A1, Z_X = H_1[0], xp.maximum(H_1[1], 0)
     # logits = readout(softmax(H_A1), Z_X)
-    readout: TwoClassCache | AttentionReadoutCache
-    if params.W_D.shape[1] == 2 and abs(H_A1).max(initial=0) <= FUSED_RANGE:
+    readout: TwoClassCache | PooledCache
+    if params.W_D.shape[1] == 2:
         logits, readout = two_class_forward(H_A1, Z_X, params.W_D, params.b_D, batch.counts, batch.count)
     else:
-        logits, readout = attention_readout_forward(H_A1, Z_X, params.W_D, params.b_D, pool_of(batch))
+        logits, readout = pooled_forward(H_A1, Z_X, params.W_D, params.b_D, batch.counts, batch.count)
     return logits[batch.kind], PiNetCache(
         cache_0, R, cache_1, Z_X, readout, len(logits), batch.kind, p, q, params.p_raw is not None
     )
@@ -74,13 +69,11 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetParams:
     if isinstance(readout, TwoClassCache):
         dH_A1, dZ_X, dW_D, db_D = two_class_backward(dkinds, readout)
     else:
-        dH_A1, dZ_X, dW_D, db_D = attention_readout_backward(dkinds, readout)
+        dH_A1, dZ_X, dW_D, db_D = pooled_backward(dkinds, readout)
     # Z_X = relu(H_X1)
     dH_1 = xp.empty((2, *Z_X.shape), Z_X.dtype)
     dH_1[0] = dH_A1
     xp.multiply(dZ_X, Z_X > 0, out=dH_1[1])
-    if isinstance(readout, AttentionReadoutCache):
-        _flush(dH_1)
     # H_1 = message_passing(R)
     upper = message_passing_backward(dH_1, second, learned=learned)
     dR = upper.dM
@@ -108,7 +101,8 @@ def _kernels(params: PiNetParams, layer: int) -> tuple[Array, Array | None]:
         W, b = (params.W_A0, params.W_X0), (params.b_A0, params.b_X0)
     else:
         W, b = (params.W_A1, params.W_X1), (params.b_A1, params.b_X1)
-    return xp.stack(W), None if b[0] is None else xp.stack(b)
+    both = xp.concatenate(W).reshape(2, *W[0].shape)  # stack() takes four times as long
+    return both, None if b[0] is None else xp.stack(b)
 
 
 def _flush(dx: Array) -> None:

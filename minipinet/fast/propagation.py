@@ -88,7 +88,7 @@ def propagate_backward(dH: Array, cache: PropagateCache, learned: bool = True) -
     rows = xp.vecdot(dH, H)
     dp = xp.vecdot(rows, dlog_s.ravel()[layer.own].reshape(rows.shape)) + xp.vecdot(xp.vecdot(dM, M), dlog_s)
     # the entry at a row's own state is s_i^2 (A_ii + q), i the row's own state
-    own = xp.vecdot(dH, M.reshape(-1, F)[layer.own].reshape(dH.shape))
+    own = xp.vecdot(dH, M.reshape(-1, F).take(layer.own, axis=0).reshape(dH.shape))
     dq = xp.vecdot(own, s2.ravel()[layer.own].reshape(own.shape))
     return PropagateGrads(dM, dp, dq)
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from minipinet._array import Array, xp_of
 from minipinet.fast.csr import Structure, times, times_transposed
+from minipinet.fast.entries import exp_entries, has_wide_range, sum_entries
 
 
 class TwoClassCache(NamedTuple):
@@ -13,12 +14,13 @@ class TwoClassCache(NamedTuple):
 
     Z_X: Array
     W: Array  #: (F_A, F_X), the difference of the two columns of W_D
-    T: Array  #: (n, F_A)
-    e: Array  #: (n, F_A)
+    T: Array  #: (n, F_A), or (E, F_A) if H has a wide range
+    e: Array  #: like T
     den: Array  #: (B, F_A)
     R: Array  #: (B, F_A)
+    rows: Structure  #: sums over the rows of e
+    weight: Array
     counts: Structure
-    count: Array
     biased: bool
 
 
@@ -43,7 +45,8 @@ def two_class_forward(
     Parameters
     ----------
     H : (n, F_A) array
-        Attention stack before its softmax, within `attention_readout.FUSED_RANGE`.
+        Attention stack before its softmax. Within `attention_readout.FUSED_RANGE` e and T have a row a state, else a
+        row an entry of `counts`, and each graph's maximum is subtracted.
     Z_X : (n, F_X) array
     W_D : (F_A F_X, 2) array
     b_D : (2,) array or None
@@ -60,13 +63,17 @@ def two_class_forward(
     2 n F_A F_X floating-point operations, half of what both columns take.
     """
     xp = xp_of(H)
-    (n, F_A), F_X = H.shape, Z_X.shape[1]
+    F_A, F_X = H.shape[1], Z_X.shape[1]
     W = (W_D[:, 1] - W_D[:, 0]).reshape(F_A, F_X)
     T = Z_X @ W.T
-    Y = xp.empty((n, 2, F_A), xp.result_type(H, T))
-    e = xp.exp(H, out=Y[:, 0])
-    xp.multiply(e, T, out=Y[:, 1])
-    sums = times(counts, count, Y.reshape(n, 2 * F_A)).reshape(-1, 2, F_A)
+    if has_wide_range(H):
+        e, T = exp_entries(H, counts, count), T.take(counts.indices, axis=0)
+        rows = Structure(counts.indptr, xp.arange(len(T), dtype=counts.indices.dtype), len(T))
+        weight = xp.ones_like(count)
+    else:
+        e, rows, weight = xp.exp(H), counts, count
+    Y = xp.stack([e, e * T], axis=1)
+    sums = times(rows, weight, Y.reshape(-1, 2 * F_A)).reshape(-1, 2, F_A)
     # A graph without nodes has den = 0; elsewhere exp is above 0.
     den = sums[:, 0] + (sums[:, 0] == 0)
     R = sums[:, 1] / den
@@ -74,12 +81,12 @@ def two_class_forward(
     logits[:, 1] = R.sum(axis=1)
     if b_D is not None:
         logits[:, 1] += b_D[1] - b_D[0]
-    return logits, TwoClassCache(Z_X, W, T, e, den, R, counts, count, b_D is not None)
+    return logits, TwoClassCache(Z_X, W, T, e, den, R, rows, weight, counts, b_D is not None)
 
 
 def two_class_backward(dlogits: Array, cache: TwoClassCache) -> TwoClassGrads:
     """Return the gradients of H, Z_X, W_D and b_D for a cotangent of the logits; the column of zeros moves nothing."""
-    Z_X, W, T, e, den, R, counts, count, biased = cache
+    Z_X, W, T, e, den, R, rows, weight, counts, biased = cache
     xp = xp_of(e)
     B, F_A = R.shape
     dz = dlogits[:, 1]
@@ -91,15 +98,21 @@ def two_class_backward(dlogits: Array, cache: TwoClassCache) -> TwoClassGrads:
     xp.divide(dz[:, None], den, out=dsums[:, 1])
     # den = sums[:, 0]
     xp.multiply(dsums[:, 1], -R, out=dsums[:, 0])
-    # sums = counts @ Y
-    dY = times_transposed(counts, count, dsums.reshape(B, 2 * F_A)).reshape(-1, 2, F_A)
+    # sums = rows @ Y
+    dY = times_transposed(rows, weight, dsums.reshape(B, 2 * F_A)).reshape(-1, 2, F_A)
     # Y[:, 1] = e * T
     dT = dY[:, 1] * e
     # Y[:, 0] = e = exp(H), and e stands in Y[:, 1] too
     dH = dY[:, 0] * e
     dH += dT * T
+    # T = T[state], H = H[state]
+    if rows is not counts:
+        dH, dT = sum_entries(dH, counts), sum_entries(dT, counts)
     # T = Z_X W^T
     dZ_X = dT @ W
     dW = (dT.T @ Z_X).ravel()
     # W = W_D[:, 1] - W_D[:, 0]
-    return TwoClassGrads(dH, dZ_X, xp.stack([-dW, dW], axis=1), db_D)
+    dW_D = xp.empty((dW.size, 2), dW.dtype)
+    dW_D[:, 1] = dW
+    xp.negative(dW, out=dW_D[:, 0])
+    return TwoClassGrads(dH, dZ_X, dW_D, db_D)

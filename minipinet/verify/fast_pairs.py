@@ -11,6 +11,7 @@ from minipinet._array import Array
 from minipinet.attention_readout import FUSED_RANGE
 from minipinet.fast.batch import FastBatch, make_fast_batches
 from minipinet.fast.model import LossCache, loss_backward, loss_forward
+from minipinet.fast.pooled import pooled_backward, pooled_forward
 from minipinet.fast.propagation import (
     message_passing_backward,
     message_passing_forward,
@@ -45,17 +46,25 @@ def fast_pairs(rng: np.random.Generator, dtype: str = "float64", *, model: bool 
     propagate = partial(propagate_forward, layer=layer), propagate_backward
     message_passing = partial(message_passing_forward, layer=layer), message_passing_backward
     two_class = partial(two_class_forward, counts=batch.counts, count=batch.count), two_class_backward
+    pooled = partial(pooled_forward, counts=batch.counts, count=batch.count), pooled_backward
 
     def weights(F_in: int, F: int) -> dict[str, Any]:
         return {"M": draw(rng, 2, n_in, F_in), "W": draw(rng, 2, F_in, F), "b": draw(rng, 2, F), "p": p, "q": q}
 
-    stacks = {"H": draw(rng, n, 3), "Z_X": draw(rng, n, 2), "W_D": draw(rng, 6, 2), "b_D": draw(rng, 2)}
+    def stacks(C: int, constant: float = 0.0) -> dict[str, Any]:
+        H = draw(rng, n, 3) + constant
+        return {"H": H, "Z_X": draw(rng, n, 2), "W_D": draw(rng, 6, C), "b_D": draw(rng, C)}
+
+    beyond = 2 * FUSED_RANGE  # where each graph's maximum is subtracted
     pairs = [
         Pair("fast.propagate", *propagate, {"M": draw(rng, 2, n_in, 3), "p": p, "q": q}, SMOOTH),
         Pair("fast.message_passing.A_first", *message_passing, weights(2, 4), SMOOTH),
         Pair("fast.message_passing.W_first", *message_passing, weights(4, 2), SMOOTH),
         Pair("fast.message_passing.square", *message_passing, weights(3, 3), SMOOTH),
-        Pair("fast.two_class", *two_class, stacks, SMOOTH),
+        Pair("fast.two_class", *two_class, stacks(2), SMOOTH),
+        Pair("fast.two_class.wide", *two_class, stacks(2, beyond), SMOOTH),
+        Pair("fast.pooled", *pooled, stacks(3), SMOOTH),
+        Pair("fast.pooled.wide", *pooled, stacks(3, beyond), SMOOTH),
     ]
     if model:
         pairs += _losses(rng, batch)
@@ -67,7 +76,6 @@ def _losses(rng: np.random.Generator, batch: FastBatch) -> list[Pair]:
     two = example_params(rng, 2, bias=True, learned_pq=True)
     three = example_params(rng, 3, bias=True, learned_pq=True)
     fixed = example_params(rng, 2, bias=False, learned_pq=False)
-    wide = fixed._replace(W_A1=fixed.W_A1 * 10 * FUSED_RANGE)  # too wide a range for the readout by one score
 
     def loss(params: PiNetParams, pq: Array | None = None, C: int = 2) -> tuple[Array, LossCache]:
         return loss_forward(params, batch, np.arange(len(batch.kind)) % C, pq, l2=0.25)
@@ -76,5 +84,4 @@ def _losses(rng: np.random.Generator, batch: FastBatch) -> list[Pair]:
         Pair("fast.loss", loss, loss_backward, {"params": two}, WHOLE),
         Pair("fast.loss.fixed_pq", partial(loss, pq=pq), loss_backward, {"params": fixed}, WHOLE),
         Pair("fast.loss.three_classes", partial(loss, C=3), loss_backward, {"params": three}, WHOLE),
-        Pair("fast.loss.wide", partial(loss, pq=pq), loss_backward, {"params": wide}, ("central",)),
     ]
