@@ -22,6 +22,26 @@ except ImportError:  # Windows has no flock: two writers to one folder are not n
     fcntl = None  # type: ignore[assignment]
 
 
+def as_path(value: Any, argument: str = "path", expected: str = "the path of a file") -> Path:
+    """Return an argument that names a file or folder as a path; a UsageError if no file can have that name.
+
+    Examples
+    --------
+    >>> as_path(None)
+    Traceback (most recent call last):
+    ...
+    minipinet.errors.UsageError: path: expected the path of a file, got None
+    """
+    try:
+        text = os.fspath(value)
+        usable = isinstance(text, str) and text != "" and b"\0" not in os.fsencode(text)
+    except (TypeError, UnicodeError):
+        usable = False
+    if not usable:
+        raise UsageError(f"{argument}: expected {expected}, got {value!r:.80}")
+    return Path(text)
+
+
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write `content` to `path`; whatever happens on the way, a file there holds the old or the new content, whole.
 
@@ -31,10 +51,12 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
     Raises
     ------
+    UsageError
+        If `path` is no path.
     MinipinetError
         When the file cannot be written (disk full, no such folder, no permission); nothing is left behind.
     """
-    path = Path(path)
+    path = as_path(path)
     try:
         if (stream := _stream_of(path)) is not None:
             _write_to(os.dup(stream), content)
@@ -150,7 +172,7 @@ def write_json(path: str | os.PathLike[str], record: dict[str, Any]) -> None:
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the JSON object in `path`; anything else there is a DataError."""
     try:
-        record = json.loads(Path(path).read_bytes())
+        record = json.loads(as_path(path).read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as JSON: {error}") from error
     if not isinstance(record, dict):

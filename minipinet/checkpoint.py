@@ -6,13 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from minipinet._array import Array
-from minipinet._files import to_plain, write_whole
+from minipinet._files import as_path, to_plain, write_whole
 from minipinet.errors import DataError
 from minipinet.optim import AdamState
 from minipinet.params import LAYERS, PiNetParams
@@ -117,11 +116,12 @@ def save_described(
 def load_described(
     path: str | os.PathLike[str], kind: str, build: Callable[[Mapping[str, Array], Mapping[str, Any]], _T]
 ) -> _T:
-    """Read what :func:`save_described` wrote and build the object it describes; any flaw is one DataError."""
+    """Read what :func:`save_described` wrote and build the object it describes; any flaw of it is one DataError."""
     from safetensors import SafetensorError, safe_open
 
+    path = as_path(path)
     try:
-        with safe_open(Path(path), framework="numpy") as file:
+        with safe_open(path, framework="numpy") as file:
             sealed = (file.metadata() or {}).get(f"minipinet {kind}")
             if sealed is None:
                 raise DataError(f"{path}: expected a minipinet {kind}, got another safetensors file")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minipinet._files import as_path
 from minipinet.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ def read_node_link(path: str | Path) -> list[nx.Graph]:
     Raises
     ------
     UsageError
-        If there is no such file.
+        If `path` is no path, or there is no such file.
     DataError
         If it holds anything else; names the file and the line, or the graph and the node or edge.
     """
-    path = Path(path)
+    path = as_path(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse)
     except OSError as error:

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,7 +215,7 @@ class PiNet:
                 raise DataError(f"{path}: the weights are for {weights}, the description for others")
             return model
 
-        return load_described(Path(path), "model", build)
+        return load_described(path, "model", build)
 
     def read(self, graphs: Any, **conversion: Any) -> DisjointUnion:
         """Return graphs as the weights take them, features encoded as in training; arguments as in :meth:`predict`."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minipinet._files import (
+    as_path,
     make_folder,
     read_json,
     remove_file,
@@ -104,14 +105,7 @@ def as_run_folder(run_dir: Any) -> Path:
     ...
     minipinet.errors.UsageError: run_dir: expected the path of a folder, got ''
     """
-    try:
-        path = os.fspath(run_dir)
-        usable = isinstance(path, str) and path != "" and b"\0" not in os.fsencode(path)
-    except (TypeError, UnicodeError):
-        usable = False
-    if not usable:
-        raise UsageError(f"run_dir: expected the path of a folder, got {run_dir!r}")
-    return Path(path)
+    return as_path(run_dir, "run_dir", "the path of a folder")
 
 
 def record_in(folder: Path) -> dict[str, Any] | None:

@@ -161,9 +161,9 @@ def whole(name: str, value: Any, at_least: int = 1, at_most: int = LARGEST) -> i
     except TypeError:
         number = at_least - 1
     if isinstance(value, bool | np.bool_) or number < at_least:
-        raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {value!r}")
+        raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {value!r:.80}")
     if number > at_most:
-        raise UsageError(f"{name}: expected a whole number from {at_least} to {at_most}, got {value!r}")
+        raise UsageError(f"{name}: expected a whole number from {at_least} to {at_most}, got {value!r:.80}")
     return number
 
 
@@ -174,21 +174,21 @@ def real(name: str, value: Any, allowed: Callable[[float], bool], range_text: st
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and allowed(number)):
-        raise UsageError(f"{name}: expected a finite number {range_text}, got {value!r}")
+        raise UsageError(f"{name}: expected a finite number {range_text}, got {value!r:.80}")
     return number
 
 
 def truth(name: str, value: Any) -> bool:
     """Return `value` as a bool; anything but True and False is a UsageError that names the argument."""
     if not isinstance(value, bool | np.bool_):
-        raise UsageError(f"{name}: expected True or False, got {value!r}")
+        raise UsageError(f"{name}: expected True or False, got {value!r:.80}")
     return bool(value)
 
 
 def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     if not (isinstance(value, str) and value in allowed):
         *others, last = map(repr, allowed)
-        raise UsageError(f"{name}: expected {', '.join(others)} or {last}, got {value!r}")
+        raise UsageError(f"{name}: expected {', '.join(others)} or {last}, got {value!r:.80}")
     return value
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from minipinet._files import write_whole
+from minipinet._files import as_path, write_whole
 from minipinet.errors import DataError
 from minipinet.experiments.columns import COLUMNS, from_values, to_values
 from minipinet.experiments.records import Row, without_timings
@@ -58,7 +58,7 @@ def export_csv(store: Store, path: str | os.PathLike[str], **fields: Any) -> int
     **fields
         Values of columns that the rows must have, as for :func:`minipinet.experiments.store.rows`.
     """
-    path = Path(path)
+    path = as_path(path)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)
@@ -86,7 +86,7 @@ def import_csv(store: Store, *paths: str | os.PathLike[str]) -> int:
     added = 0
     store.execute("BEGIN IMMEDIATE")
     try:
-        for path in map(Path, paths):
+        for path in map(as_path, paths):
             for line, row in _read(path):
                 if insert(store, row):
                     added += 1

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from minipinet._files import as_path
 from minipinet.errors import DataError, MinipinetError, UsageError
 from minipinet.experiments.columns import COLUMNS, from_values, to_cell, to_values
 from minipinet.experiments.records import Cell, Row
@@ -62,8 +63,8 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Iter
     ...     cells_in(store)
     []
     """
-    place = Path(path)
-    if not _is_there(path, read_only) and not read_only:
+    place = as_path(path, "store", "the name of a file")
+    if not _is_there(place, read_only) and not read_only:
         try:
             with new_store(path):
                 pass
@@ -92,7 +93,7 @@ def new_store(path: str | os.PathLike[str]) -> Iterator[Store]:
     MinipinetError
         When the file cannot be written.
     """
-    place = Path(path)
+    place = as_path(path, "store", "the name of a file")
     target = place.resolve()  # of a symbolic link, which stays one
     try:
         folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
@@ -158,16 +159,13 @@ def _located(store: Store, read: Callable[[Any, Sequence[Any]], _T], key: Any, v
         raise DataError(f"{store.path}: {key}: {error}") from error
 
 
-def _is_there(path: str | os.PathLike[str], read_only: bool) -> bool:
+def _is_there(place: Path, read_only: bool) -> bool:
     """Return whether there is a file that may be a store; refuse what cannot be one before SQLite touches it."""
-    place = Path(path)
-    if not os.fspath(path):
-        raise UsageError("store: expected the name of a file, got ''")
     if place.is_dir():
-        raise UsageError(f"{path}: is a folder; a results store is a file")
+        raise UsageError(f"{place}: is a folder; a results store is a file")
     if not place.exists():
         if read_only:
-            raise UsageError(f"{path}: there is no results store")
+            raise UsageError(f"{place}: there is no results store")
         return False
     head = None
     if place.is_file():  # reading a pipe would wait for whoever writes it
@@ -175,9 +173,9 @@ def _is_there(path: str | os.PathLike[str], read_only: bool) -> bool:
             with place.open("rb") as file:
                 head = file.read(16)
         except OSError as error:
-            raise MinipinetError(f"{path}: cannot be used as a results store: {error.strerror}") from error
+            raise MinipinetError(f"{place}: cannot be used as a results store: {error.strerror}") from error
     if head not in (b"", b"SQLite format 3\0"):
-        raise UsageError(f"{path}: is no results store of minipinet; name another file")
+        raise UsageError(f"{place}: is no results store of minipinet; name another file")
     return True
 
 
