@@ -111,6 +111,6 @@ def graphs_of_pairs(pairs: list[Any], weight: Any, directed: Any) -> list[Graph]
         (reweighted, f"{counted(reweighted, 'weight')} other than 1 set to 1 (weight='weight' keeps them)"),
         (adjacency.one_way, f"{one_way} added or raised to make A symmetric (directed=True leaves it as it is)"),
     ]
-    notify_changes("X", changes, stacklevel=4)
+    notify_changes("X", changes)
     union = DisjointUnion(adjacency.A, X, ptr)
     return [graph_at(union, g) for g in range(len(graphs))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from minipinet._networkx import NetworkxParts, networkx_parts
 from minipinet._words import listed
 from minipinet.adjacency import degrees
-from minipinet.errors import Notice, UsageError
+from minipinet.errors import UsageError, notify
 from minipinet.graphs import Graph
 from minipinet.union import DisjointUnion
 
@@ -138,5 +137,5 @@ def _features(parts: NetworkxParts, encoder: FeatureEncoder | None) -> NDArray[n
                 "(name numbers in node_attributes=; dataset_from_networkx also takes types, in node_label=)",
             )
     for notice in notices:
-        warnings.warn(notice, Notice, stacklevel=3)
+        notify(notice)
     return X

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 
@@ -30,8 +31,31 @@ class Notice(UserWarning):
     """Something was repaired or assumed on the way in (repeated edges dropped, an arc made symmetric)."""
 
 
-def notify_changes(argument: str, changes: Iterable[tuple[int, str]], stacklevel: int) -> None:
-    """Give a Notice for each change of an argument that was made at all; `stacklevel` counts from the caller.
+#: Packages whose lines are nobody's own: a call from one of them was asked for further out.
+_LIBRARIES = {"minipinet", "sklearn", "joblib"}
+
+
+def notify(text: str) -> None:
+    """Give a Notice at the line that called into the package, however deep inside it was found out.
+
+    Lines of scikit-learn and joblib, which call an estimator for the user, are passed over too.
+
+    Examples
+    --------
+    >>> import pytest
+    >>> with pytest.warns(Notice, match="^1 graph has no node$"):
+    ...     notify("1 graph has no node")
+    """
+    frame = sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
+        frame = frame.f_back
+    place, names = frame.f_code.co_filename, frame.f_globals
+    registry = names.setdefault("__warningregistry__", {})  # where Python notes what it has shown already
+    warnings.warn_explicit(text, Notice, place, frame.f_lineno, names.get("__name__"), registry)
+
+
+def notify_changes(argument: str, changes: Iterable[tuple[int, str]]) -> None:
+    """Give a Notice for each change of an argument that was made at all.
 
     Parameters
     ----------
@@ -39,15 +63,13 @@ def notify_changes(argument: str, changes: Iterable[tuple[int, str]], stacklevel
         What was changed.
     changes : iterable of (int, str)
         How often something was changed, and what to say of it.
-    stacklevel : int
-        As for ``warnings.warn`` where this is called.
 
     Examples
     --------
     >>> import pytest
     >>> with pytest.warns(Notice, match="^A: 2 weights set to 1$"):
-    ...     notify_changes("A", [(2, "2 weights set to 1"), (0, "0 entries added")], stacklevel=1)
+    ...     notify_changes("A", [(2, "2 weights set to 1"), (0, "0 entries added")])
     """
     for count, text in changes:
         if count:
-            warnings.warn(f"{argument}: {text}", Notice, stacklevel=stacklevel + 1)
+            notify(f"{argument}: {text}")

@@ -114,7 +114,7 @@ def as_graph(A: Any, X: Any = None, *, weighted: bool = False, directed: bool = 
             "(directed=True leaves it as it is)",
         ),
     ]
-    notify_changes("A", changes, stacklevel=2)
+    notify_changes("A", changes)
     return Graph(adjacency.A, np.ones((N, 1)) if X is None else as_features(X, N))
 
 

@@ -24,7 +24,7 @@ from minipinet.baselines.node_order import shuffle_nodes
 from minipinet.baselines.pinet import histories
 from minipinet.batch import make_batches
 from minipinet.datasets.dataset import Dataset, refit_encoder
-from minipinet.errors import Notice
+from minipinet.errors import Notice, notify
 from minipinet.evaluation import score_network
 from minipinet.network import Network
 from minipinet.settings import SEEDS, Settings, truth, whole
@@ -242,9 +242,7 @@ def _parts(dataset: Dataset, train: Any, seed: Any, validation: Any) -> tuple[Ar
 def _tell_cut(sizes: Array, places: int) -> None:
     cut = int(np.count_nonzero(sizes > places))
     if cut:
-        warnings.warn(
+        notify(
             f"GCN + Dense: {counted(cut, 'graph')} of more than {places} nodes cut to {places}, the size of the "
-            "largest training graph",
-            Notice,
-            stacklevel=3,
+            "largest training graph"
         )

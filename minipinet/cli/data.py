@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import warnings
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minipinet._words import counted
 from minipinet.cli import common
 from minipinet.cli.tables import pairs, table
-from minipinet.errors import Notice
+from minipinet.errors import notify
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -103,7 +102,7 @@ def describe(content: TUContent, base_url: str | None = None) -> dict[str, Any]:
         graphs, encoder, notices = dataset.graphs, dataset.encoder, dataset.notices
         classes, digest = class_counts(dataset.labels), dataset.digest
     for text in notices:
-        warnings.warn(text, Notice, stacklevel=3)
+        notify(text)
     A, X, ptr = graphs
     sizes, deg = np.diff(ptr), np.diff(A.indptr)
     loops = int(np.count_nonzero(A.diagonal()))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minipinet.cli import common
-from minipinet.errors import MinipinetError, Notice, UsageError
+from minipinet.errors import MinipinetError, UsageError, notify
 
 if TYPE_CHECKING:
     from minipinet.datasets import Dataset
@@ -72,10 +71,10 @@ def _dataset_of(found: Run, args: argparse.Namespace) -> Dataset | None:
     except MinipinetError as error:
         if args.data is not None:
             raise
-        warnings.warn(f"no graphs are drawn, --data can name the run's data: {error}", Notice, stacklevel=1)
+        notify(f"no graphs are drawn, --data can name the run's data: {error}")
         return None
     if args.data is None and dataset.digest != found.data["digest"]:
         text = f"no graphs are drawn: what is called {dataset.name} here is not the run's data, --data can name them"
-        warnings.warn(text, Notice, stacklevel=1)
+        notify(text)
         return None
     return dataset

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from minipinet.cli import common
 from minipinet.cli.progress import progress
 from minipinet.cli.train_options import add_options, settings_of
-from minipinet.errors import Notice, UsageError
+from minipinet.errors import UsageError, notify
 
 if TYPE_CHECKING:
     from minipinet.crossval import FoldResult
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
     if args.run_dir is not None:
         as_run_folder(args.run_dir)
     if args.resume and not (Path(args.run_dir) / "run.json").exists():
-        warnings.warn(f"{args.run_dir}: there is no run to go on with, so this one begins", Notice, stacklevel=2)
+        notify(f"{args.run_dir}: there is no run to go on with, so this one begins")
     dataset = load_dataset(args.dataset, data_dir=args.data_dir, features=args.features, progress=not args.quiet)
     with _run_folder(args.run_dir, dataset.name) as folder:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from minipinet.adjacency import degrees
 from minipinet.datasets.dataset import Dataset, index_classes
 from minipinet.datasets.encoder import fit_encoder
 from minipinet.datasets.values import as_values
-from minipinet.errors import Notice
+from minipinet.errors import notify
 from minipinet.union import DisjointUnion
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def dataset_from_networkx(
     encoder = fit_encoder(features, node_labels, attributes, deg)
     union = DisjointUnion(parts.A, encoder.encode(node_labels, attributes, deg), parts.ptr)
     for text in notices:
-        warnings.warn(text, Notice, stacklevel=2)
+        notify(text)
     return Dataset(name, union, y, classes, encoder, notices, node_labels, attributes, parts.reading)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from itertools import combinations
 from numbers import Real
 
@@ -13,7 +12,7 @@ from minipinet.adjacency import build_adjacency
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
 from minipinet.datasets.realisations import Adjacency, draw_classes, draw_connected, refine_colours
-from minipinet.errors import Notice, UsageError
+from minipinet.errors import UsageError, notify
 from minipinet.union import DisjointUnion
 
 
@@ -114,7 +113,7 @@ def isomorphism_dataset(
     union = DisjointUnion(A, X, N * np.arange(G + 1))
     notices = _unseen_differences(prototypes, ones)
     for text in notices:
-        warnings.warn(text, Notice, stacklevel=2)
+        notify(text)
     return Dataset("isomorphism", union, y, tuple(range(C)), encoder, notices, node_labels)
 
 

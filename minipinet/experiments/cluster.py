@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar
 
-from minipinet.errors import MinipinetError, Notice, UsageError
+from minipinet.errors import MinipinetError, UsageError, notify
 
 _T = TypeVar("_T")
 
@@ -101,7 +100,7 @@ def _wait_for_a_worker(distributed: ModuleType, client: Any) -> None:
     try:
         client.wait_for_workers(1, timeout=_SILENCE)
     except distributed.TimeoutError:
-        warnings.warn(f"waiting for workers at {client.scheduler.address}", Notice, stacklevel=2)
+        notify(f"waiting for workers at {client.scheduler.address}")
         client.wait_for_workers(1)
 
 

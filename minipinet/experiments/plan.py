@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minipinet._words import nearest
 from minipinet.datasets.catalogue import available, find_name, unknown_name
-from minipinet.errors import Notice, UsageError
+from minipinet.errors import UsageError, notify
 from minipinet.experiments.protocols import FOLDS, check_protocol
 from minipinet.experiments.records import Cell, to_variant
 from minipinet.settings import whole
@@ -111,7 +110,7 @@ def chosen_models(plan: Plan, known: Sequence[str], default: Sequence[str]) -> l
         lacks = "patchy-san needs the package pynauty: pip install 'minipinet[kernels]'"
         if plan.models is not None:
             raise UsageError(f"models: {lacks}")
-        warnings.warn(f"{lacks}; it is left out", Notice, stacklevel=3)
+        notify(f"{lacks}; it is left out")
         names.remove("patchy-san")
     return names
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minipinet._processes import ProcessLostError, run_tasks
 from minipinet._words import counted
-from minipinet.errors import DataError, DivergedError, Notice, UsageError
+from minipinet.errors import DataError, DivergedError, Notice, UsageError, notify
 from minipinet.experiments.cells import differences, run_cell, versions
 from minipinet.experiments.cluster import cluster_at, run_on_cluster
 from minipinet.experiments.records import Cell, Row
@@ -156,7 +156,7 @@ def _tell_versions(path: str | os.PathLike[str], made_with: Sequence[dict[str, s
     if changed:
         names = ", ".join(sorted({name for names in changed for name in names}))
         text = f"{path}: {counted(len(changed), 'row')} of this experiment made with other versions than here ({names})"
-        warnings.warn(f"{text}; the last bits may differ", Notice, stacklevel=3)
+        notify(f"{text}; the last bits may differ")
 
 
 def _sources(store: Store, wanted: Sequence[Cell]) -> dict[Cell, Cell]:

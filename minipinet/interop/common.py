@@ -142,7 +142,7 @@ def join_members(
             "(directed=True leaves it as it is)",
         ),
     ]
-    notify_changes(argument, changes, stacklevel=3)
+    notify_changes(argument, changes)
     union = DisjointUnion(adjacency.A, np.concatenate(features), ptr)
     return [graph_at(union, g) for g in range(len(members))]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder, check_kind
 from minipinet.datasets.tables import read_text
 from minipinet.datasets.tu import TUContent
-from minipinet.errors import DataError, Notice, UsageError
+from minipinet.errors import DataError, UsageError, notify
 
 #: Whole numbers of this size and more are taken for slips: int64 would hold them, float64 not.
 _TOO_LARGE = 2**53
@@ -68,7 +67,7 @@ def read_gin(
     lines = read_text(raw, str(path)).split("\n")
     dataset = assemble(_parse(lines, path), features, keep_repeats=False, directed=directed, encoder=encoder)
     for text in dataset.notices:
-        warnings.warn(text, Notice, stacklevel=2)
+        notify(text)
     return dataset
 
 
