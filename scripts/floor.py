@@ -70,7 +70,7 @@ def products(batch: FastBatch, params: PiNetParams) -> list[Product]:
     if C == 2:  # one score a state
         return [*found, Product(2, n_2, o, o), Product(1, o, n_2, o)]
     size = round(E / max(K, 1))  # states of a graph, whose pooled matrix is formed
-    found += [Product(K, o, size, o), Product(2 * K, size, o, o)]
+    found += [Product(K, o, size, o + 1), Product(K, size, o + 1, o), Product(K, size, o, o)]
     return [*found, Product(1, K, o * o, C), Product(1, K, C, o * o), Product(1, o * o, K, C)]
 
 
