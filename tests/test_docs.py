@@ -1,10 +1,9 @@
-"""The pages for people: their Python runs, their commands parse, their links and paths lead somewhere."""
+"""The pages for people: their Python runs, their links and paths lead somewhere."""
 
 from __future__ import annotations
 
 import doctest
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(.+)$", re.MULTILINE)
+#: Fences "```python torch": a page, and what has to be installed.
+WITH_LIBRARY = sorted(
+    {(page.relative_to(ROOT).as_posix(), library) for page in PAGES
+     for library in re.findall(r"^```python (\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)}
+)  # fmt: skip
 NO_FENCES = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -43,39 +48,38 @@ def test_the_readme_and_the_notation_are_among_the_pages() -> None:
     assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/notation.md"} <= set(map(name_of, PAGES))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python stands in ```python fences as a session with >>>, whose shown output must be what comes out."""
-    code = blocks(page.read_text(encoding="utf-8"), "python", "py", "pycon")
+def run_python(page: Path, language: str) -> None:
+    """Run the fences of one language as one session, whose shown output must be what comes out."""
+    code = blocks(page.read_text(encoding="utf-8"), language)
     examples = doctest.DocTestParser().get_doctest(code, {}, name_of(page), str(page), 0)
     shown = [line for line in code.splitlines() if line.strip()]
-    assert not shown or examples.examples, "a ```python fence without >>> is never run"
-    monkeypatch.chdir(tmp_path)
+    assert not shown or examples.examples, f"a ```{language} fence without >>> is never run"
     report: list[str] = []
     outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=report.append)
     assert not outcome.failed, "".join(report)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_commands_of_a_page_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands stand in ```bash fences; minipinet's own are parsed, and scripts must exist and know their options."""
-    from minipinet.cli import build_parser
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_python(page, "python")
 
-    for line in blocks(page.read_text(encoding="utf-8"), "bash", "sh", "console").replace("\\\n", " ").splitlines():
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
-            words = words[1:]
-        if words[:1] == ["python"] and len(words) > 1 and words[1].endswith(".py"):
-            script = ROOT / words[1]
-            assert script.is_file(), line
-            options = [word.partition("=")[0] for word in words[2:] if word.startswith("--")]
-            assert [o for o in options if f'"{o}"' not in script.read_text(encoding="utf-8")] == [], line
-        if words and words[0].startswith(("scripts/", ".ci/")):
-            assert (ROOT / words[0]).is_file(), line
-        if words[:1] == ["scripts/train"]:
-            words = ["minipinet", "train", *words[1:]]
-        if words[:1] == ["minipinet"]:
-            build_parser().parse_args(words[1:])
+
+@pytest.mark.parametrize(("page", "library"), WITH_LIBRARY, ids=str)
+def test_the_python_that_needs_a_library_runs_where_it_is(
+    page: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(library, reason=f"{library} is no dependency: this block runs where it is installed")
+    monkeypatch.chdir(tmp_path)
+    run_python(ROOT / page, f"python {library}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_fence_is_of_a_kind_that_a_test_looks_at(page: Path) -> None:
+    """Python runs here, bash in test_docs_commands.py; what a program printed, or a chart, is text."""
+    found = set(FENCE.findall(page.read_text(encoding="utf-8")))
+    assert {language for language in found if not language.startswith("python ")} <= {"python", "bash", "text"}
+    assert all((name_of(page), language[7:]) in WITH_LIBRARY for language in found if language.startswith("python "))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
