@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Looked up when they are asked for: either takes longer than this import.
+    # Looked up when they are asked for: either takes longer than this import, and the estimator needs scikit-learn.
     if name == "__version__":
         from importlib.metadata import version
 

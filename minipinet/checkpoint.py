@@ -120,6 +120,8 @@ def load_described(
     from safetensors import SafetensorError, safe_open
 
     path = as_path(path)
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, expected the file of a minipinet {kind}")
     try:
         with safe_open(path, framework="numpy") as file:
             sealed = (file.metadata() or {}).get(f"minipinet {kind}")

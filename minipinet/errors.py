@@ -15,6 +15,10 @@ class UsageError(MinipinetError, ValueError):
     """An argument is wrong: the message names it, what is allowed and what came (exit status 2)."""
 
 
+class MissingLibraryError(UsageError, ImportError):
+    """A library that is an extra is not installed: the message names it, and how to get it."""
+
+
 class DataError(MinipinetError, ValueError):
     """A file or an input graph is malformed: the message names file and line, or graph and node."""
 

@@ -159,7 +159,7 @@ def _surroundings() -> dict[str, Any]:
     for package in _PACKAGES:
         try:
             versions[package] = version(package)
-        except PackageNotFoundError:  # run from a source tree that was not installed
+        except PackageNotFoundError:  # an extra, or a source tree that was not installed
             versions[package] = "unknown"
     return {"versions": versions, "machine": platform.platform(), "command": sys.argv}
 

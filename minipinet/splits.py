@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._array import numbers_below
+from minipinet._extras import sklearn
 from minipinet.errors import UsageError
 from minipinet.settings import SEEDS, real, whole
 
@@ -35,7 +36,8 @@ def stratified_folds(y: Any, folds: int, seed: int) -> list[tuple[Index, Index]]
     Raises
     ------
     UsageError
-        When there are too few graphs of a class for so many folds; gives the counts. For a wrong `y` or `seed`.
+        When there are too few graphs of a class for so many folds; gives the counts. For a wrong `y` or `seed`, and
+        without scikit-learn (``pip install 'minipinet[sklearn]'``).
 
     Examples
     --------
@@ -54,9 +56,8 @@ def stratified_folds(y: Any, folds: int, seed: int) -> list[tuple[Index, Index]]
             f"folds: expected {allowed}, as the smallest class has {smallest} graphs "
             f"(graphs by class: {_listed(counts)}), got {folds}"
         )
-    from sklearn.model_selection import StratifiedKFold
-
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    model_selection = sklearn("model_selection", "cross-validation")
+    splitter = model_selection.StratifiedKFold(folds, shuffle=True, random_state=seed)
     pairs = splitter.split(np.zeros(len(classes)), np.unique(classes, return_inverse=True)[1])
     return [(train.astype(np.int64), test.astype(np.int64)) for train, test in pairs]
 
@@ -84,7 +85,7 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
     ------
     UsageError
         When a class has a single graph, or either part has fewer graphs than there are classes; gives the counts. For
-        a wrong argument, such as a graph twice.
+        a wrong argument, such as a graph twice, and without scikit-learn (``pip install 'minipinet[sklearn]'``).
 
     Examples
     --------
@@ -106,9 +107,8 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
             f"validation: {share:g} of {len(index)} training graphs cannot be held out by class "
             f"(graphs by class: {_listed(counts)}); choose another share, or 0"
         )
-    from sklearn.model_selection import train_test_split
-
-    train, validation = train_test_split(
+    model_selection = sklearn("model_selection", "validation")
+    train, validation = model_selection.train_test_split(
         index, test_size=held, stratify=np.unique(classes, return_inverse=True)[1], random_state=seed
     )
     return np.sort(train), np.sort(validation)

@@ -33,7 +33,8 @@ is_set_up() {
     [[ -x $venv/bin/python ]] && grep -qxF -- "$key $extra" "$stamp" 2>/dev/null
 }
 
-# set_up [EXTRA]: make the environment and install the project into it, editable, with the extra named.
+# set_up [EXTRA]: make the environment and install the project into it, editable, with scikit-learn, which cross-validation
+# needs, and the extra named.
 set_up() {
     local key extra=${1:-base} python others started=$SECONDS
     key="$(cksum <"$root/pyproject.toml") $root"
@@ -52,7 +53,7 @@ set_up() {
         others=$(grep -F -- "$key " "$stamp" 2>/dev/null || true)
         rm -f -- "$stamp"
         (cd -- "$root" && "$venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check \
-            --editable ".${1:+[$1]}") || fail "pip could not install the project, see above; run again to start afresh"
+            --editable ".[sklearn${1:+,$1}]") || fail "pip could not install the project, see above; run again to start afresh"
         printf '%s\n' "$others" "$key base" "$key $extra" | sort -u >"$stamp"
         printf 'done in %d s\n' "$((SECONDS - started))" >&2
     fi

@@ -82,7 +82,7 @@ class Project:
         return out, err
 
     def calls(self) -> list[str]:
-        """Return the kinds of request made of Python since the last call, such as "pip .[test]"."""
+        """Return the kinds of request made of Python since the last call, such as "pip .[sklearn,test]"."""
         log = self.tools / "calls.log"
         lines = log.read_text().splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
@@ -143,7 +143,7 @@ def test_a_missing_venv_module_is_one_sentence(tmp_path: Path) -> None:
 
 def test_the_first_use_sets_up_and_the_second_only_runs(project: Project) -> None:
     out, err = project.run("train", "--epochs", "3", "two words")
-    assert project.calls() == ["venv", "pip ."]
+    assert project.calls() == ["venv", "pip .[sklearn]"]
     assert out == "minipinet train --epochs 3 two words\n"
     assert err.count("\n") == 1
     assert "setting up" in err
@@ -155,7 +155,7 @@ def test_the_first_use_sets_up_and_the_second_only_runs(project: Project) -> Non
 
 def test_tests_run_in_the_project_and_training_where_the_user_is(project: Project) -> None:
     project.run("test", "-q", "-k", "softmax")
-    assert project.calls() == ["venv", "pip .[test]", "pytest -q -k softmax"]
+    assert project.calls() == ["venv", "pip .[sklearn,test]", "pytest -q -k softmax"]
     (project.root / ".venv" / "bin" / "minipinet").write_text("#!/bin/sh\npwd\n")
     assert project.run("train", cwd=project.tools)[0] == f"{project.tools}\n"
     (project.root / ".venv" / "bin" / "python").write_text("#!/bin/sh\npwd\n")
@@ -166,9 +166,9 @@ def test_an_extra_is_added_to_what_is_there_and_nothing_is_installed_twice(proje
     (project.root / "scripts" / "lint").write_text('#!/bin/bash\nsource "${0%/*}/setup.sh"; set_up lint\n')
     (project.root / "scripts" / "lint").chmod(0o755)
     for script, expected in [
-        ("test", ["venv", "pip .[test]", "pytest"]),
+        ("test", ["venv", "pip .[sklearn,test]", "pytest"]),
         ("train", []),
-        ("lint", ["pip .[lint]"]),
+        ("lint", ["pip .[sklearn,lint]"]),
         ("test", ["pytest"]),
         ("lint", []),
     ]:
@@ -177,7 +177,8 @@ def test_an_extra_is_added_to_what_is_there_and_nothing_is_installed_twice(proje
 
 
 def test_an_extra_is_added_after_training(project: Project) -> None:
-    for script, expected in [("train", ["venv", "pip ."]), ("test", ["pip .[test]", "pytest"]), ("train", [])]:
+    steps = [("train", ["venv", "pip .[sklearn]"]), ("test", ["pip .[sklearn,test]", "pytest"]), ("train", [])]
+    for script, expected in steps:
         project.run(script)
         assert project.calls() == expected
 
@@ -188,9 +189,9 @@ def test_a_changed_pyproject_is_installed_again_for_every_extra(project: Project
         file.write("# changed\n")
     project.calls()
     project.run("train")
-    assert project.calls() == ["pip ."]
+    assert project.calls() == ["pip .[sklearn]"]
     project.run("test")
-    assert project.calls() == ["pip .[test]", "pytest"]
+    assert project.calls() == ["pip .[sklearn,test]", "pytest"]
 
 
 def test_a_moved_project_is_installed_again(project: Project) -> None:
@@ -198,7 +199,7 @@ def test_a_moved_project_is_installed_again(project: Project) -> None:
     project.calls()
     project.root = project.root.rename(project.root.with_name("elsewhere"))
     project.run("train")
-    assert project.calls() == ["pip ."]
+    assert project.calls() == ["pip .[sklearn]"]
 
 
 @pytest.mark.parametrize("step", ["venv", "pip"])
@@ -211,7 +212,7 @@ def test_an_interrupted_set_up_does_not_count(project: Project, step: str) -> No
 
     (project.tools / "break").unlink()
     assert project.run("train")[0] == "minipinet train\n"
-    assert project.calls() == ["venv", "pip ."]
+    assert project.calls() == ["venv", "pip .[sklearn]"]
 
 
 def test_an_interrupted_reinstall_does_not_count(project: Project) -> None:
@@ -221,7 +222,7 @@ def test_an_interrupted_reinstall_does_not_count(project: Project) -> None:
     project.calls()
     (project.tools / "break").unlink()
     project.run("train")
-    assert project.calls() == ["venv", "pip ."]
+    assert project.calls() == ["venv", "pip .[sklearn]"]
 
 
 def test_an_environment_made_by_hand_is_kept(project: Project) -> None:
@@ -230,7 +231,7 @@ def test_an_environment_made_by_hand_is_kept(project: Project) -> None:
     (project.root / ".venv" / "pyvenv.cfg").write_text("version = 3.11.0\n")
     project.calls()
     project.run("train")
-    assert project.calls() == ["pip ."]
+    assert project.calls() == ["pip .[sklearn]"]
 
 
 def test_an_environment_whose_python_is_gone_is_made_anew(project: Project) -> None:
@@ -238,7 +239,7 @@ def test_an_environment_whose_python_is_gone_is_made_anew(project: Project) -> N
     project.calls()
     (project.root / ".venv" / "bin" / "python").unlink()
     project.run("train")
-    assert project.calls() == ["venv", "pip ."]
+    assert project.calls() == ["venv", "pip .[sklearn]"]
 
 
 def test_two_first_uses_at_once_set_up_once(project: Project) -> None:
@@ -246,7 +247,7 @@ def test_two_first_uses_at_once_set_up_once(project: Project) -> None:
     for process in runs:
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (0, "minipinet train\n"), err
-    assert project.calls() == ["venv", "pip ."]
+    assert project.calls() == ["venv", "pip .[sklearn]"]
 
 
 def test_the_experiments_start_from_the_rows_and_write_rows_tables_and_figures(tmp_path: Path) -> None:

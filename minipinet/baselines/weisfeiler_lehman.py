@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from minipinet._array import Array, Sparse, numbers_below
+from minipinet._extras import sklearn
 from minipinet.baselines.subtree_kernel import check_block, colour_counts, kernels_by_round
 from minipinet.datasets.dataset import Dataset
 from minipinet.errors import UsageError
@@ -174,10 +175,9 @@ class FittedWeisfeilerLehman:
 
 
 def _train(K: Array, y: Array, C: float) -> SVC:
-    from sklearn.svm import SVC
-
+    svm = sklearn("svm", "the Weisfeiler-Lehman kernel")
     # Nothing here is random, but without a random_state SVC draws from NumPy's global generator.
-    return SVC(kernel="precomputed", C=C, cache_size=500, random_state=0).fit(np.ascontiguousarray(K), y)
+    return svm.SVC(kernel="precomputed", C=C, cache_size=500, random_state=0).fit(np.ascontiguousarray(K), y)
 
 
 def _accuracy(K: Array, y: Array, C: float, train: Array, test: Array) -> float:
