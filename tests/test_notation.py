@@ -31,7 +31,10 @@ MATHS = (
         PACKAGE / f"{name}.py"
         for name in ("propagation", "attention", "readout", "attention_readout", "model", "params", "quotient", "batch")
     ]
-    + [PACKAGE / "fast" / f"{name}.py" for name in ("csr", "entries", "propagation", "readout", "pooled", "batch", "model")]
+    + [
+        PACKAGE / "fast" / f"{name}.py"
+        for name in ("csr", "entries", "propagation", "readout", "pooled", "batch", "model")
+    ]
     + [
         PACKAGE / "baselines" / f"{name}.py"
         for name in ("convolution", "patchy_san_network", "gcn_layers", "gcn_network")
@@ -64,7 +67,8 @@ def read_rows(text: str) -> list[Row]:
     return rows
 
 
-ROWS = read_rows((ROOT / "docs" / "notation.md").read_text(encoding="utf-8"))
+# The letters of formulas, before the sizes, are test_letters.py's.
+ROWS = read_rows((ROOT / "docs" / "notation.md").read_text(encoding="utf-8").partition("\n## Sizes\n")[2])
 CODES = {row.code for row in ROWS}
 
 
