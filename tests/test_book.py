@@ -61,6 +61,29 @@ def test_the_tests_that_a_page_names_exist(page: str, tests: set[str]) -> None:
         assert any(name.startswith(start) for name in tests), start
 
 
+CHAPTERS = [page for page in CONTENTS if not page.startswith("results/") and page != "interop.md"]
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_chapter_says_why_and_where_it_lives_and_runs(page: str) -> None:
+    """Its first paragraph says why it matters; it links to the code, and has a block that runs."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert text.split("\n\n")[1].startswith("Why care: ")
+    assert re.search(r"[(`](?:\.\./)?minipinet/[\w/]", text)
+    assert re.search(r"^```python$", text, re.MULTILINE)
+
+
+def test_the_counts_of_planted_bugs_in_the_text_are_those_of_the_table() -> None:
+    text = (DOCS / "planted-bugs.md").read_text(encoding="utf-8")
+    total, ones = map(int, re.findall(r"^Caught of (\d+): ones (\d+),", text, re.MULTILINE)[0])
+    said = re.search(r"does not see (\d+) of\s+the (\d+) faults below", text)
+    assert said is not None
+    assert (int(said[1]), int(said[2])) == (total - ones, total)
+    gradient = re.findall(r"^\|[^|]+\| `(?:scaling|propagate|message_passing|relu)_backward` \|", text, re.MULTILINE)
+    chapter = (DOCS / "message-passing-gradient.md").read_text(encoding="utf-8")
+    assert f"{len(gradient)} sit in this\npage's lines" in chapter
+
+
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Draw the figures anew and return their folder."""
