@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from minipinet._words import counted, listed
+from minipinet._words import counted, listed, type_name
 from minipinet.adjacency import as_float64, build_adjacency
 from minipinet.errors import DataError, UsageError
 from minipinet.reading import Reading, as_reading
@@ -106,13 +106,13 @@ def as_members(graphs: Any) -> list[nx.Graph]:
     import networkx as nx
 
     if isinstance(graphs, nx.Graph) or not isinstance(graphs, Iterable):
-        raise UsageError(f"graphs: expected a sequence of networkx graphs, got one {type(graphs).__name__}")
+        raise UsageError(f"graphs: expected a sequence of networkx graphs, got one {type_name(graphs)}")
     members = list(graphs)
     if not members:
         raise UsageError("graphs: expected at least one graph, got none")
     for g, G in enumerate(members):
         if not isinstance(G, nx.Graph):
-            raise UsageError(f"graphs: expected networkx graphs, got {type(G).__name__} as graph {g}")
+            raise UsageError(f"graphs: expected networkx graphs, got {type_name(G)} as graph {g}")
     return members
 
 

@@ -21,6 +21,19 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
 
 
+def type_name(value: Any) -> str:
+    """Return the type of a value with its module, as several libraries call a type by one name.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> type_name(nx.Graph()), type_name(3)
+    ('networkx.classes.graph.Graph', 'int')
+    """
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def have(n: int) -> str:
     """Return the verb for `n` things.
 

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._networkx import NetworkxParts, networkx_parts
-from minipinet._words import listed
+from minipinet._words import listed, type_name
 from minipinet.adjacency import degrees
+from minipinet.datasets.encoder import FeatureEncoder, check_encoder
 from minipinet.errors import UsageError, notify
 from minipinet.graphs import Graph
 from minipinet.union import DisjointUnion
 
 if TYPE_CHECKING:
     import networkx as nx
-
-    from minipinet.datasets.encoder import FeatureEncoder
 
 
 def from_networkx(
@@ -77,7 +76,7 @@ def from_networkx(
     import networkx as nx
 
     if not isinstance(G, nx.Graph):
-        raise UsageError(f"G: expected a networkx graph, got {type(G).__name__}; networkx_union takes several")
+        raise UsageError(f"G: expected a networkx graph, got {type_name(G)}; networkx_union takes several")
     parts = networkx_parts(
         [G],
         node_label=node_label,
@@ -124,6 +123,7 @@ def _features(parts: NetworkxParts, encoder: FeatureEncoder | None) -> NDArray[n
     X = parts.attributes
     notices = parts.notices
     if encoder is not None:
+        check_encoder(encoder)
         labels = parts.labels if parts.labels.shape[1] else None
         X, unseen = encoder.encode_quietly(labels, X if X.shape[1] else None, degrees(parts.A))
         notices += unseen

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from minipinet._words import counted
 from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency, degrees
 from minipinet.errors import UsageError, notify_changes
+from minipinet.settings import truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +48,13 @@ class Graph:
             raise UsageError(f"A: expected a float64 csr_array of shape {(len(X), len(X))}; as_graph(A, X) makes one")
         if not (A.has_canonical_format and (A.data > 0).all()):
             raise UsageError("A: expected canonical CSR with entries above 0; as_graph(A, X) makes one")
-        if len(self.nodes) not in (0, len(X)):
-            raise UsageError(f"nodes: expected {len(X)} node ids or none, got {len(self.nodes)}")
+        nodes: Any = self.nodes
+        try:
+            usable = isinstance(nodes, tuple) and len(set(nodes) - {None}) == len(nodes) in (0, len(X))
+        except TypeError:  # an id that is not hashable
+            usable = False
+        if not usable:
+            raise UsageError(f"nodes: expected a tuple of {len(X)} different node ids or none, got {nodes!r:.80}")
 
     @property
     def N(self) -> int:
@@ -100,6 +106,7 @@ def as_graph(A: Any, X: Any = None, *, weighted: bool = False, directed: bool = 
     >>> graph.deg
     array([1., 2., 1.])
     """
+    weighted, directed = truth("weighted", weighted), truth("directed", directed)
     rows, cols, weights, N = arcs_of(A)
     adjacency = build_adjacency(rows, cols, weights, N, weighted=weighted, directed=directed)
     reweighted, one_way = adjacency.reweighted, adjacency.one_way

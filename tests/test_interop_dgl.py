@@ -97,7 +97,7 @@ def a_batch() -> StandInGraph:
 @pytest.mark.parametrize(
     ("graphs", "options", "error", "message"),
     [
-        (path(), {}, UsageError, "graphs: expected a sequence of DGL graphs, got one StandInGraph"),
+        (path(), {}, UsageError, "graphs: expected a sequence of DGL graphs, got one tests.small_doors.StandInGraph"),
         (path, {}, UsageError, "graphs: expected a sequence of DGL graphs, got function"),
         ([], {}, UsageError, "graphs: expected at least one graph, got none"),
         ([3], {}, UsageError, "graphs: expected DGL graphs with ndata, got int as graph 0"),

@@ -173,7 +173,7 @@ def test_data_that_are_none(changes: dict[str, Any], options: dict[str, Any], me
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        (path(), {}, "data: expected a sequence of Data objects, got one SimpleNamespace: put it in a list"),
+        (path(), {}, "data: expected a sequence of Data objects, got one types.SimpleNamespace: put it in a list"),
         (5, {}, "data: expected a sequence of Data objects, got int"),
         ([], {}, "data: expected at least one graph, got none"),
         ([path(), 3], {}, "data: expected Data objects with edge_index, got int as graph 1"),

@@ -93,8 +93,8 @@ def test_texts_that_are_no_molecules(capfd: pytest.CaptureFixture[str], text: st
 @pytest.mark.parametrize(
     ("smiles", "options", "message"),
     [
-        ("CCO", {}, "smiles: expected a sequence of strings, got str 'CCO'"),
-        (5, {}, "smiles: expected a sequence of strings, got int 5"),
+        ("CCO", {}, "smiles: expected a sequence of strings, got str"),
+        (5, {}, "smiles: expected a sequence of strings, got int"),
         (["C", None], {}, "smiles: expected strings, got NoneType as entry 1"),
         (["C"], {"hydrogens": 1}, "hydrogens: expected True or False, got 1"),
     ],

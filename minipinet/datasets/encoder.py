@@ -194,7 +194,13 @@ def fit_encoder(kind: str, node_labels: Any, attributes: Any, deg: Any) -> Featu
 def check_kind(kind: str) -> None:
     """Refuse a kind of features that does not exist."""
     if not isinstance(kind, str) or kind not in KINDS:
-        raise UsageError(f"features: expected one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+        raise UsageError(f"features: expected one of {', '.join(map(repr, KINDS))}, got {kind!r:.80}")
+
+
+def check_encoder(encoder: object) -> None:
+    """Refuse what is no encoder."""
+    if not isinstance(encoder, FeatureEncoder):
+        raise UsageError(f"encoder: expected a FeatureEncoder, as a data set or model has, got {encoder!r:.80}")
 
 
 def _label_columns(kind: str, node_labels: Any, deg: NDArray[np.float64]) -> list[NDArray[Any]]:

@@ -7,14 +7,16 @@ import warnings
 from importlib import resources
 from pathlib import Path
 
+from minipinet._files import as_path
 from minipinet.datasets.archive import TUFiles, holds_set, is_zip, read_files, unzip
 from minipinet.datasets.assemble import assemble, assemble_graphs
 from minipinet.datasets.catalogue import DIGESTS, available, find_name, normalise, unknown_name
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.download import obtain
-from minipinet.datasets.encoder import FeatureEncoder, check_kind
+from minipinet.datasets.encoder import FeatureEncoder, check_encoder, check_kind
 from minipinet.datasets.tu import TUContent, parse_tu
 from minipinet.errors import DataError, Notice, UsageError
+from minipinet.settings import truth
 from minipinet.union import DisjointUnion
 
 
@@ -81,7 +83,8 @@ def load_dataset(
     if encoder is None:
         check_kind(features)
     else:
-        _check_encoder(encoder)
+        check_encoder(encoder)
+    keep_repeats, directed = truth("keep_repeats", keep_repeats), truth("directed", directed)
     content = _find(name_or_path, data_dir, base_url, progress, labelled=True)
     dataset = assemble(content, features, keep_repeats=keep_repeats, directed=directed, encoder=encoder)
     for text in dataset.notices:
@@ -128,7 +131,8 @@ def load_graphs(
     >>> load_graphs("MUTAG", encoder).X.shape
     (3371, 7)
     """
-    _check_encoder(encoder)
+    check_encoder(encoder)
+    keep_repeats, directed = truth("keep_repeats", keep_repeats), truth("directed", directed)
     content = _find(name_or_path, data_dir, base_url, progress, labelled=False)
     graphs, _, notices = assemble_graphs(
         content, encoder.kind, keep_repeats=keep_repeats, directed=directed, encoder=encoder
@@ -164,9 +168,10 @@ def _find(
     labelled: bool,
 ) -> TUContent:
     """Find and parse the data set; what the collection has under a name is always labelled."""
-    path = _as_path(name_or_path, "name_or_path", "a data set's name or path")
+    truth("progress", progress)
+    path = as_path(name_or_path, "name_or_path", "a data set's name or path")
     name = str(name_or_path)
-    given = None if data_dir is None else _as_path(data_dir, "data_dir", "a folder of data sets")
+    given = None if data_dir is None else as_path(data_dir, "data_dir", "a folder of data sets")
     if _is_data(path, name):
         return parse_tu(read_files(path), labelled=labelled)
     if isinstance(name_or_path, os.PathLike) or "/" in name or os.sep in name or path.suffix.lower() == ".zip":
@@ -189,19 +194,6 @@ def _find(
     if known == "MUTAG":
         return parse_tu(unzip((resources.files("minipinet.datasets") / "data" / "MUTAG.zip").read_bytes(), "MUTAG"))
     return obtain(known, lambda files: _parse_checked(files, known), base_url, progress)
-
-
-def _as_path(value: object, name: str, expected: str) -> Path:
-    """Return an argument that names a file or folder as a path."""
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise UsageError(f"{name}: expected {expected}, got {value!r:.80}")
-    return Path(text)
-
-
-def _check_encoder(encoder: object) -> None:
-    if not isinstance(encoder, FeatureEncoder):
-        raise UsageError(f"encoder: expected a FeatureEncoder, as a data set or model has, got {encoder!r:.80}")
 
 
 def _is_data(path: Path, name: str) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from minipinet._words import listed
-from minipinet.errors import UsageError
+from minipinet._extras import library
+from minipinet._words import listed, type_name
+from minipinet.errors import DataError, UsageError
 from minipinet.graphs import Graph
-from minipinet.interop.common import Member, check_dtype, graphs_and_weighted, items_of, join_members, library
+from minipinet.interop.common import check_dtype, graphs_and_weighted, items_of, narrowed
+from minipinet.interop.members import Member, join_members
 from minipinet.reading import as_reading
 
 
@@ -53,9 +56,11 @@ def from_dgl(
     [[1.0], [2.0]]
     """
     as_reading((), (), weight, directed)
-    items = items_of(graphs, "graphs", "DGL graphs", "ndata")
+    if features is not None and not isinstance(features, str):
+        raise UsageError(f"features: expected a name in ndata or None, got {features!r:.80}")
+    items = items_of(graphs, "graphs", "DGL graphs", "ndata", "edata", "edges", "num_nodes")
     members = [_member(item, g, features, weight) for g, item in enumerate(items)]
-    return join_members(members, "graphs", weight=weight, usual="weight", directed=directed)
+    return join_members(members, "graphs", weight=weight, weight_name="weight", directed=directed)
 
 
 def to_dgl(graphs: Any, *, features: str = "feat", dtype: str = "float32") -> list[Any]:
@@ -79,9 +84,13 @@ def to_dgl(graphs: Any, *, features: str = "feat", dtype: str = "float32") -> li
     Raises
     ------
     UsageError
-        Without torch and dgl, which this function imports.
+        If `graphs` are none; without torch and dgl, which this function imports.
+    DataError
+        If a feature or a weight is larger than float32 can hold and `dtype` asks for that.
     """
     check_dtype(dtype)
+    if not isinstance(features, str):
+        raise UsageError(f"features: expected a name for ndata, got {features!r:.80}")
     torch = library("torch", "to_dgl", "pip install torch dgl")
     dgl = library("dgl", "to_dgl", "pip install torch dgl")
     members, weighted = graphs_and_weighted(graphs)
@@ -90,9 +99,9 @@ def to_dgl(graphs: Any, *, features: str = "feat", dtype: str = "float32") -> li
         entries = graph.A.tocoo()
         ends = [torch.tensor(end, dtype=torch.int64) for end in (entries.col, entries.row)]
         other = dgl.graph(tuple(ends), num_nodes=graph.N)
-        other.ndata[features] = torch.tensor(graph.X, dtype=getattr(torch, dtype))
+        other.ndata[features] = torch.tensor(narrowed(graph.X, dtype, "features"), dtype=getattr(torch, dtype))
         if weighted:
-            other.edata["weight"] = torch.tensor(entries.data, dtype=getattr(torch, dtype))
+            other.edata["weight"] = torch.tensor(narrowed(entries.data, dtype, "weights"), dtype=getattr(torch, dtype))
         made.append(other)
     return made
 
@@ -106,10 +115,15 @@ def _member(item: Any, g: int, features: str | None, weight: str | None) -> Memb
         ("features", features, item.ndata, "ndata"),
         ("weight", weight, item.edata, "edata"),
     ):
+        if not isinstance(data, Mapping):
+            raise UsageError(f"graphs: graph {g}: expected tensors by name in {where}, got {type_name(data)}")
         if name is not None and name not in data:
             there = listed(data) or "nothing"
             raise UsageError(f"{argument}: expected a name in {where} or None, got {name!r}; graph {g} has {there}")
-    source, target = item.edges()
-    name = weight or "weight"
-    weights = item.edata.get(name)
-    return Member(source, target, weights, None if features is None else item.ndata[features], int(item.num_nodes()))
+    try:
+        (source, target), N = item.edges(), item.num_nodes()
+    except (TypeError, ValueError) as error:
+        expected = "two tensors from edges() and a number from num_nodes()"
+        raise DataError(f"graphs: graph {g}: expected {expected} ({error})") from error
+    weights = item.edata.get("weight" if weight is None else weight)
+    return Member(source, target, weights, None if features is None else item.ndata[features], N)

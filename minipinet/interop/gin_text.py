@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from minipinet._files import write_whole
-from minipinet._words import counted
+from minipinet._files import as_path, write_whole
+from minipinet._words import counted, type_name
 from minipinet.datasets.assemble import assemble
 from minipinet.datasets.dataset import Dataset
-from minipinet.datasets.encoder import FeatureEncoder, check_kind
+from minipinet.datasets.encoder import FeatureEncoder, check_encoder, check_kind
 from minipinet.datasets.tables import read_text
 from minipinet.datasets.tu import TUContent
 from minipinet.errors import DataError, UsageError, notify
+from minipinet.settings import truth
 
 #: Whole numbers of this size and more are taken for slips: int64 would hold them, float64 not.
 _TOO_LARGE = 2**53
@@ -51,15 +52,15 @@ def read_gin(
     Raises
     ------
     UsageError
-        If there is no such file, or it has not what `features` asks for.
+        If an argument is of the wrong kind, there is no such file, or it has not what `features` asks for.
     DataError
         If it is malformed; names file and line.
     """
-    path = Path(path)
+    path, directed = as_path(path), truth("directed", directed)
     if encoder is None:
         check_kind(features)
-    elif not isinstance(encoder, FeatureEncoder):
-        raise UsageError(f"encoder: expected a FeatureEncoder, as a data set or model has, got {encoder!r:.80}")
+    else:
+        check_encoder(encoder)
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -86,12 +87,15 @@ def write_gin(path: str | os.PathLike[str], dataset: Dataset) -> None:
     Raises
     ------
     UsageError
-        If `dataset` is none, has directions, weights or several labels a node.
+        If `path` is no path; if `dataset` is none, or has no graph, directions, weights or several labels a node.
     MinipinetError
         When the file cannot be written.
     """
+    path = as_path(path)
     if not isinstance(dataset, Dataset):
-        raise UsageError(f"dataset: expected a Dataset, got {type(dataset).__name__}")
+        raise UsageError(f"dataset: expected a Dataset, got {type_name(dataset)}")
+    if not len(dataset):
+        raise UsageError("dataset: expected at least one graph, since readers of the format do, got none")
     A, _, ptr = dataset.graphs
     if (A.data != 1).any():
         raise UsageError("dataset: expected edges of weight 1, since the format holds no weights, got others")

@@ -12,7 +12,7 @@ from minipinet._words import listed
 from minipinet.adjacency import arcs_of
 from minipinet.datasets.dataset import Dataset
 from minipinet.errors import DataError, UsageError
-from minipinet.interop.common import graphs_and_weighted
+from minipinet.interop.common import graphs_and_weighted, items_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -41,7 +41,7 @@ def from_grakel(graphs: Iterable[Any]) -> list[nx.DiGraph]:
     Raises
     ------
     UsageError
-        If `graphs` is no sequence of such sequences.
+        If `graphs` is no sequence of such sequences, at least one.
     DataError
         If a graph has another form; names the graph.
 
@@ -52,9 +52,8 @@ def from_grakel(graphs: Iterable[Any]) -> list[nx.DiGraph]:
     >>> dataset_from_networkx(from_grakel([water]), ["inorganic"], node_label="label").encoder.vocabularies
     (('H', 'O'),)
     """
-    if isinstance(graphs, str | Mapping) or not isinstance(graphs, Iterable):
-        raise UsageError(f"graphs: expected a sequence of graphs, got {type(graphs).__name__}")
-    return [_graph(entry, f"graphs: graph {g}") for g, entry in enumerate(graphs)]
+    items = items_of(graphs, "graphs", "graphs")
+    return [_graph(entry, f"graphs: graph {g}") for g, entry in enumerate(items)]
 
 
 def to_grakel(graphs: Any) -> list[list[Any]]:
@@ -105,6 +104,8 @@ def _graph(entry: Any, place: str) -> nx.DiGraph:
     graph, labels, edge_labels = (*entry, None, None)[:3]
     labels, edge_labels = _mapping(labels, place, "node"), _mapping(edge_labels, place, "edge")
     nodes, edges = _edges(graph, place)
+    if None in labels:
+        raise DataError(f"{place}: node label for None, which is no node")
     known = set(nodes)
     if _is_matrix(graph) and (strange := [node for node in labels if node not in known]):
         raise DataError(f"{place}: node labels for {listed(strange)}, but the matrix has {len(nodes)} nodes, from 0")
@@ -157,12 +158,14 @@ def _edges(graph: Any, place: str) -> tuple[list[Any], list[tuple[Any, Any, Any]
                     edges.append((*_pair(key), value))
         else:
             for edge in _sorted(graph) if isinstance(graph, set | frozenset) else graph:
-                if isinstance(edge, str) or len(edge) not in (2, 3):
+                if not isinstance(edge, list | tuple | np.ndarray) or len(edge) not in (2, 3):
                     raise ValueError(f"{edge!r:.80} is no edge")
                 u, v, weight = (*edge, None)[:3]
                 edges.append((u, v, weight))
-        nodes += [node for u, v, _ in edges for node in (u, v)]
-        return list(dict.fromkeys(nodes)), edges
+        nodes = list(dict.fromkeys(nodes + [node for u, v, _ in edges for node in (u, v)]))
+        if None in nodes:
+            raise ValueError("None is no node")
+        return nodes, edges
     except (TypeError, ValueError) as error:
         raise DataError(f"{place}: expected {_FORMS}, got something else ({error})") from error
 

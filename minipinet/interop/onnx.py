@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._array import Array
-from minipinet._files import to_plain, write_whole
-from minipinet.interop.common import check_dtype, library, union_of
+from minipinet._extras import library
+from minipinet._files import as_path, to_plain, write_whole
+from minipinet.interop.common import check_dtype, check_model, narrowed, union_of
 from minipinet.params import LAYERS, pq_values
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def export_onnx(model: PiNet, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     UsageError
-        Without the package onnx (``pip install 'minipinet[onnx]'``).
+        If `model` is no PiNet or `path` no path; without the package onnx (``pip install 'minipinet[onnx]'``).
     MinipinetError
         When the file cannot be written.
 
@@ -51,6 +52,8 @@ def export_onnx(model: PiNet, path: str | os.PathLike[str]) -> None:
     O(E F + N F C) memory when run, with F the width of a layer: no matrix of the nodes, and no pooled matrix of a node.
     A graph without nodes has the logits b_D, or 0.
     """
+    check_model(model)
+    path = as_path(path)
     onnx = library("onnx", "export_onnx", "pip install 'minipinet[onnx]'")
     dtype = model.params.W_D.dtype
     number = onnx.helper.np_dtype_to_tensor_dtype(dtype)
@@ -112,9 +115,9 @@ def onnx_inputs(graphs: Any, dtype: str = "float32") -> dict[str, NDArray[Any]]:
     entries = A.tocoo()
     B = ptr.size - 1
     return {
-        "X": X.astype(dtype),
+        "X": narrowed(X, dtype, "features"),
         "edge_index": np.array([entries.col, entries.row], dtype=np.int64),
-        "edge_weight": entries.data.astype(dtype),
+        "edge_weight": narrowed(entries.data, dtype, "weights"),
         "graph": np.repeat(np.arange(B), np.diff(ptr)),
         "num_graphs": np.array([B]),
     }

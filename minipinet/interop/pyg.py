@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from minipinet._extras import library
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.errors import DataError, UsageError
 from minipinet.graphs import Graph
-from minipinet.interop.common import Member, array_of, check_dtype, graphs_and_weighted, items_of, join_members, library
+from minipinet.interop.common import array_of, check_dtype, graphs_and_weighted, items_of, narrowed
+from minipinet.interop.members import Member, join_members
 from minipinet.reading import as_reading
 
 _INSTALL = "pip install torch torch_geometric"
@@ -22,8 +24,8 @@ def from_pyg(data: Any, *, weight: str | None = None, directed: bool = False) ->
     ----------
     data : iterable of Data
         With ``edge_index`` (2, E); ``x`` (N, d) are the features, and without it every node has the one feature 1, and
-        ``num_nodes`` says how many there are. Any object with these attributes will do, its tensors on any device, or
-        arrays. Only read, never changed.
+        ``num_nodes``, a whole number, says how many there are. Any object with these attributes will do, its tensors on
+        any device, or arrays. Only read, never changed.
     weight : str, optional
         Attribute that holds a weight for each edge, finite and not negative, such as ``"edge_weight"``; weights of
         repeated edges are added up. Left out: every edge has weight 1. Other data of edges are not read.
@@ -53,7 +55,7 @@ def from_pyg(data: Any, *, weight: str | None = None, directed: bool = False) ->
     as_reading((), (), weight, directed)
     items = items_of(data, "data", "Data objects", "edge_index")
     members = [_member(item, g, weight) for g, item in enumerate(items)]
-    return join_members(members, "data", weight=weight, usual="edge_weight", directed=directed)
+    return join_members(members, "data", weight=weight, weight_name="edge_weight", directed=directed)
 
 
 def dataset_from_pyg(
@@ -108,7 +110,9 @@ def to_pyg(graphs: Any, *, dtype: str = "float32") -> list[Any]:
     Raises
     ------
     UsageError
-        Without torch and torch_geometric, which this function imports.
+        If `graphs` are none; without torch and torch_geometric, which this function imports.
+    DataError
+        If a feature or a weight is larger than float32 can hold and `dtype` asks for that.
     """
     check_dtype(dtype)
     torch = library("torch", "to_pyg", _INSTALL)
@@ -118,11 +122,11 @@ def to_pyg(graphs: Any, *, dtype: str = "float32") -> list[Any]:
     for g, graph in enumerate(members):
         entries = graph.A.tocoo()
         tensors = {
-            "x": torch.tensor(graph.X, dtype=getattr(torch, dtype)),
+            "x": torch.tensor(narrowed(graph.X, dtype, "features"), dtype=getattr(torch, dtype)),
             "edge_index": torch.tensor(np.array([entries.col, entries.row]), dtype=torch.int64),
         }
         if weighted:
-            tensors["edge_weight"] = torch.tensor(entries.data, dtype=getattr(torch, dtype))
+            tensors["edge_weight"] = torch.tensor(narrowed(entries.data, dtype, "weights"), dtype=getattr(torch, dtype))
         if isinstance(graphs, Dataset):
             tensors["y"] = torch.tensor([int(graphs.y[g])], dtype=torch.int64)
         made.append(Data(**tensors))
@@ -136,20 +140,18 @@ def _member(item: Any, g: int, weight: str | None) -> Member:
     if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.dtype.kind not in "iu":
         got = f"{edge_index.dtype} of shape {edge_index.shape}"
         raise DataError(f"data: graph {g}: expected edge_index of whole numbers of shape (2, E), got {got}")
-    X = getattr(item, "x", None)
-    if X is None:
-        N = getattr(item, "num_nodes", None)
-    else:
+    X, N = getattr(item, "x", None), getattr(item, "num_nodes", None)
+    if X is not None:
         X = array_of(X, f"data: graph {g}: x")
-        N = X.shape[0] if X.ndim else 0
+        N = (X.shape[0] if X.ndim else 0) if N is None else N
     if N is None:
         raise DataError(f"data: graph {g}: expected x, or num_nodes where nodes have no features, got neither")
-    weights = getattr(item, weight or "edge_weight", None)
-    if weight and weights is None:
+    weights = getattr(item, "edge_weight" if weight is None else weight, None)
+    if weight is not None and weights is None:
         raise UsageError(
             f"weight: expected the name of a tensor that every graph has, got {weight!r}, not in graph {g}"
         )
-    return Member(edge_index[0], edge_index[1], weights, X, int(N))
+    return Member(edge_index[0], edge_index[1], weights, X, N)
 
 
 def _label(item: Any, g: int) -> Any:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from minipinet._extras import library
 from minipinet.errors import DataError, UsageError
-from minipinet.interop.common import library
+from minipinet.interop.common import items_of
+from minipinet.settings import truth
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -37,18 +39,15 @@ def from_smiles(smiles: Iterable[str], *, hydrogens: bool = False) -> list[nx.Gr
     Raises
     ------
     UsageError
-        Without RDKit, or if `smiles` is no sequence of strings.
+        Without RDKit, or if `smiles` is no sequence of strings, at least one.
     DataError
         If a text is no molecule; names its place and what RDKit says.
     """
     Chem = library("rdkit.Chem", "from_smiles", _INSTALL)
-    if isinstance(smiles, str | bytes) or not isinstance(smiles, Iterable):
-        raise UsageError(f"smiles: expected a sequence of strings, got {type(smiles).__name__} {smiles!r:.80}")
-    if not isinstance(hydrogens, bool):
-        raise UsageError(f"hydrogens: expected True or False, got {hydrogens!r:.80}")
+    hydrogens = truth("hydrogens", hydrogens)
     silence = library("rdkit.rdBase", "from_smiles", _INSTALL).BlockLogs
     graphs = []
-    for k, text in enumerate(smiles):
+    for k, text in enumerate(items_of(smiles, "smiles", "strings")):
         if not isinstance(text, str):
             raise UsageError(f"smiles: expected strings, got {type(text).__name__} as entry {k}")
         with silence():
@@ -59,7 +58,10 @@ def from_smiles(smiles: Iterable[str], *, hydrogens: bool = False) -> list[nx.Gr
 def _graph(Chem: Any, text: str, k: int, hydrogens: bool) -> nx.Graph:
     import networkx as nx
 
-    molecule = Chem.MolFromSmiles(text, sanitize=False)
+    try:
+        molecule = Chem.MolFromSmiles(text, sanitize=False)
+    except UnicodeError:  # half a pair of surrogates, which is no text
+        molecule = None
     if molecule is None:
         raise DataError(f"smiles: entry {k}: expected SMILES, got {text!r:.80}")
     if problems := Chem.DetectChemistryProblems(molecule):

@@ -20,16 +20,15 @@ import dataclasses
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minipinet._array import Array
-from minipinet._files import to_plain, write_whole
-from minipinet._words import counted, listed
+from minipinet._files import as_path, to_plain, write_whole
+from minipinet._words import counted, listed, type_name
 from minipinet.errors import DataError, UsageError
-from minipinet.interop.common import array_of
+from minipinet.interop.common import array_of, check_model
 from minipinet.params import LAYERS, PiNetParams
 from minipinet.settings import DTYPES, LEARNED
 
@@ -52,6 +51,7 @@ def to_state_dict(model: PiNet) -> dict[str, Array]:
     >>> {name: array.shape for name, array in to_state_dict(model).items()}["attention.0.weight"]
     (4, 7)
     """
+    check_model(model)
     params, dtype = model.params, model.params.W_D.dtype
     state = {}
     for layer, module in MODULES.items():
@@ -82,8 +82,11 @@ def from_state_dict(state: Mapping[str, Array], like: PiNet) -> PiNet:
     UsageError, DataError
         If an array is missing, not known, or of a shape or dtype that fits neither the others nor `like`; names it.
     """
+    check_model(like, "like")
     if not isinstance(state, Mapping):
-        raise UsageError(f"state: expected a mapping of names to arrays, got {type(state).__name__}")
+        raise UsageError(f"state: expected a mapping of names to arrays, got {type_name(state)}")
+    if strange := [name for name in state if not isinstance(name, str)]:
+        raise UsageError(f"state: expected strings as names, got {listed(strange)}")
     state = {name: array_of(array, f"state: {name}") for name, array in state.items()}
     learned = not {"p", "q"} & set(state)
     biased = f"{MODULES['D']}.bias" in state
@@ -138,11 +141,14 @@ def write_state_dict(model: PiNet, path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
+    UsageError
+        If `model` is no PiNet or `path` no path.
     MinipinetError
         When the file cannot be written.
     """
     from safetensors.numpy import save
 
+    check_model(model)
     metadata = {"format": "pt", "classes": json.dumps(to_plain(list(model.classes)))}
     write_whole(path, save(to_state_dict(model), metadata=metadata))
 
@@ -161,14 +167,18 @@ def read_state_dict(path: str | os.PathLike[str], like: PiNet) -> PiNet:
 
     Raises
     ------
+    UsageError
+        If `like` is no PiNet or `path` no path.
     DataError
         If the file is missing, no safetensors file, or holds other weights; names it.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    check_model(like, "like")
+    path = as_path(path)
     try:
-        arrays: dict[str, Any] = load(Path(path).read_bytes())
+        arrays: dict[str, Any] = load(path.read_bytes())
         return from_state_dict(arrays, like)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
