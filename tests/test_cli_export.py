@@ -45,6 +45,9 @@ def test_a_model_for_onnx_runtimes(capsys: Capture, model: Path, tmp_path: Path)
     [
         (["--output", "x"], "error: the following arguments are required: --format"),
         (["--format", "onnx"], "error: the following arguments are required: --output"),
+        (["--format", "onnx", "--output", ""], "error: --output: expected the name of a file, got ''"),
+        (["--format", "onnx", "--output", "."], "error: --output: expected the name of a file, got '.'"),
+        (["--format", "state-dict", "--output="], "error: --output: expected the name of a file, got ''"),
         (
             ["--format", "onx", "--output", "x"],
             "error: --format: expected state-dict or onnx, got 'onx'; did you mean onn",
@@ -56,6 +59,16 @@ def test_bad_use(capsys: Capture, model: Path, words: list[str], message: str) -
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.startswith(f"minipinet: {message}")
     assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_model_itself_is_not_written_over(capsys: Capture, model: Path, name: str) -> None:
+    file = model / "model.safetensors"
+    before = file.read_bytes()
+    outcome = call(capsys, "export", model, "--format", name, "--output", file)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == f"minipinet: error: --output: expected another file than the model, got '{file}'\n"
+    assert file.read_bytes() == before
 
 
 def test_help(capsys: Capture) -> None:

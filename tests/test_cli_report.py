@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minipinet.datasets import load_dataset
+from minipinet.errors import UsageError
+from minipinet.report import make_report, write_report
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
 from tests.cli_calls import call, finish, start
+from tests.small_doors import hide
 from tests.small_reports import Page, cross_validated
 from tests.tu_files import write_folder
 
@@ -57,8 +61,12 @@ def test_data_that_are_not_found_leave_the_graphs_out_unless_they_were_named(cap
     output = tmp_path / "page.html"
     outcome = call(capsys, "report", folder, "--output", output)
     assert outcome.status == 0
-    assert outcome.err.startswith("note: no graphs are drawn, --data can name the run's data: ")
-    assert Page(output.read_text(encoding="utf-8")).texts("article") == []
+    assert outcome.err.startswith("note: no graphs are drawn: ")
+    assert "--data can name the run's data, and minipinet.report.write_report takes graphs in memory" in outcome.err
+    assert "as dataset=" in outcome.err
+    page = Page(output.read_text(encoding="utf-8"))
+    assert page.texts("article") == []
+    assert any("minipinet.report.write_report has dataset= for graphs in memory" in text for text in page.texts("p"))
     outcome = call(capsys, "report", folder, "--output", output, "--data", "two kinds")
     assert outcome.status == 2
     assert "two kinds" in outcome.err
@@ -67,15 +75,94 @@ def test_data_that_are_not_found_leave_the_graphs_out_unless_they_were_named(cap
     assert "attributes" in outcome.err
 
 
-def test_other_data_of_the_runs_name_are_not_drawn(capsys: Capture, run_dir: Path, tmp_path: Path) -> None:
+def test_other_data_of_the_runs_name_are_not_drawn(
+    capsys: Capture, run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_folder(tmp_path / "data" / "MUTAG", name="MUTAG")
     words = ("report", run_dir, "--output", tmp_path / "page.html", "--data-dir", tmp_path / "data")
-    outcome = call(capsys, *words)
+    for more in ((), ("--data", "MUTAG")):
+        outcome = call(capsys, *words, *more)
+        assert (outcome.status, outcome.out) == (1, "")
+        assert "MUTAG: is not what the run in" in outcome.err
+    monkeypatch.setenv("MINIPINET_DATA", str(tmp_path / "data"))  # nobody named them: a page without graphs
+    outcome = call(capsys, *words[:4])
     assert outcome.status == 0
-    assert "what is called MUTAG here is not the run's data" in outcome.err
-    outcome = call(capsys, *words, "--data", "MUTAG")
-    assert outcome.status == 1
-    assert "MUTAG: is not what the run in" in outcome.err
+    assert "no graphs are drawn: what is called MUTAG here is not the run's data (--data can name" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--data-dir", "nope"], "--data-dir: expected a folder of data sets, got 'nope' (No such file or directory)"),
+        (["--data-dir", "empty"], "--data-dir: data set 'MUTAG': not in the folder 'empty'"),
+        (["--data-dir", ""], "--data-dir: expected a folder of data sets, got ''"),
+        (["--data", "nope"], "data set 'nope': not "),
+        (["--data", ""], "--data: expected a data set's name or path, got ''"),
+        (["--data", "MUTAG", "--data-dir", "nope"], "--data-dir: expected a folder of data sets, got 'nope'"),
+    ],
+)
+def test_data_named_in_vain_leave_a_good_page_as_it_was(
+    capsys: Capture, run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    page = Path(shutil.copytree(run_dir, tmp_path / "run")) / "report.html"
+    page.write_text("a good page", encoding="utf-8")
+    outcome = call(capsys, "report", "run", *words)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"minipinet: error: {reason}")
+    assert page.read_text(encoding="utf-8") == "a good page"
+
+
+def test_a_model_is_no_run_but_may_be_in_one(capsys: Capture, run_dir: Path, tmp_path: Path) -> None:
+    needed = "a report needs run.json and log.jsonl beside a model"
+    model = run_dir / "model.safetensors"
+    outcome = call(capsys, "report", model)
+    said = f"RUN: expected the folder of a run, got {model}: a model, but {needed}; the run is in {run_dir}"
+    assert (outcome.status, outcome.err) == (2, f"minipinet: error: {said}\n")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copy(model, alone)
+    outcome = call(capsys, "report", alone)
+    assert outcome.status == 2
+    assert outcome.err.startswith(f"minipinet: error: RUN: {alone}: is not empty and holds no run of minipinet")
+    assert outcome.err.endswith(f"; {needed}\n")
+    outcome = call(capsys, "report", alone / "model.safetensors")
+    assert outcome.err.endswith(f"/model.safetensors: a model, but {needed}\n")
+    (alone / "notes.txt").write_text("mine", encoding="utf-8")
+    outcome = call(capsys, "report", alone / "notes.txt")
+    assert outcome.err.endswith(f"RUN: expected the folder of a run, got {alone / 'notes.txt'}: a file\n")
+
+
+def test_the_folder_of_a_fold_is_in_a_run(capsys: Capture, tmp_path: Path) -> None:
+    folder = cross_validated(tmp_path / "run")
+    for place in (folder / "fold-00", folder / "fold-00" / "model.safetensors"):
+        outcome = call(capsys, "report", place)
+        assert outcome.status == 2
+        assert outcome.err.startswith("minipinet: error: RUN: ")
+        assert outcome.err.endswith(f"; the run is in {folder}\n")
+
+
+def test_without_matplotlib(capsys: Capture, run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "matplotlib")
+    outcome = call(capsys, "report", run_dir, "--output", tmp_path / "page.html")
+    assert (outcome.status, outcome.out) == (2, "")
+    text = "minipinet report needs matplotlib: pip install 'minipinet[figures]'"
+    assert outcome.err.startswith(f"minipinet: error: {text}")
+    assert not (tmp_path / "page.html").exists()
+    with pytest.raises(UsageError, match=r"^make_report needs matplotlib: pip install 'minipinet\[figures\]'"):
+        make_report(run_dir)
+
+
+@pytest.mark.parametrize("dataset", [3, "MUTAG", []])
+def test_data_that_are_none(run_dir: Path, tmp_path: Path, dataset: Any) -> None:
+    with pytest.raises(UsageError, match=r"^dataset: expected a Dataset or None, got "):
+        make_report(run_dir, dataset=dataset)
+    for output in (3, "", b"x"):
+        with pytest.raises(UsageError, match=r"^output: expected the path of a file, got "):
+            write_report(run_dir, output)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^run_dir: expected the path of a folder, got None"):
+        write_report(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -83,8 +170,8 @@ def test_other_data_of_the_runs_name_are_not_drawn(capsys: Capture, run_dir: Pat
     [
         (["nowhere"], "RUN: there is no folder nowhere"),
         ([""], "RUN: there is no folder ''"),
-        (["empty"], "run_dir: there is no run in empty"),
-        (["other"], "other: is not empty and holds no run of minipinet"),
+        (["empty"], "RUN: there is no run in empty"),
+        (["other"], "RUN: other: is not empty and holds no run of minipinet"),
         (["{run}", "--graphs", "few"], "--graphs: expected a whole number of at least 0, got 'few'"),
         (["{run}", "--graphs", "-1"], "--graphs: expected a whole number of at least 0, got -1"),
         (["{run}", "--output", "empty"], "--output: expected the name of a file, got 'empty'"),

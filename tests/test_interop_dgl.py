@@ -94,6 +94,47 @@ def a_batch() -> StandInGraph:
     return graph
 
 
+def broken(**changes: Any) -> StandInGraph:
+    """Return a path with something else in the place of what it has."""
+    graph = path()
+    for name, value in changes.items():
+        setattr(graph, name, value)
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "error", "message"),
+    [
+        *[({name: None}, {}, UsageError, f"expected DGL graphs with {name}, got tests.small_doors.StandInGraph as gr")
+          for name in ("ndata", "edata", "edges", "num_nodes")],
+        ({"ndata": 3}, {}, UsageError, "graph 1: expected tensors by name in ndata, got int"),
+        ({"edges": lambda: None}, {}, DataError, r"graph 1: expected two tensors from edges\(\) and a number"),
+        ({"edges": lambda: (1, 2, 3)}, {}, DataError, r"graph 1: expected two tensors from edges\(\) and a number"),
+        ({"edges": lambda: (1, 2)}, {}, DataError, "graph 1: expected node numbers as sources of edges, got int64 of"),
+        ({"num_nodes": 3}, {}, DataError, r"graph 1: expected two tensors from edges\(\) and a number from num_nodes"),
+        *[({"num_nodes": lambda n=n: n}, {"features": None}, DataError,
+           f"graph 1: num_nodes: expected a whole number of at least 0, got {n!r}") for n in (-2, 2.5, "2", None)],
+    ],
+)  # fmt: skip
+def test_what_a_graph_lacks(
+    changes: dict[str, Any], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match="^graphs: " + message):
+        from_dgl([path(), broken(**changes)], **options)
+
+
+@pytest.mark.usefixtures("library")
+def test_names_that_are_none() -> None:
+    others: list[Any] = [[], 3, ("feat",)]
+    for features in others:
+        with pytest.raises(UsageError, match=r"^features: expected a name in ndata or None, got "):
+            from_dgl([path()], features=features)
+        with pytest.raises(UsageError, match=r"^features: expected a name for ndata, got "):
+            to_dgl(mutag()[:1], features=features)
+    with pytest.raises(DataError, match=r"^graphs: expected features that float32 can hold"):
+        to_dgl([as_graph([[0]], [[1e300]])])
+
+
 @pytest.mark.parametrize(
     ("graphs", "options", "error", "message"),
     [

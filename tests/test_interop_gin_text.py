@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from minipinet.datasets import Dataset, dataset_from_graphs, dataset_from_networkx
+from minipinet.datasets import Dataset, dataset_from_graphs, dataset_from_networkx, load_dataset, load_graphs
 from minipinet.errors import DataError, MinipinetError, Notice, UsageError
 from minipinet.graphs import as_graph
 from minipinet.interop.gin_text import read_gin, write_gin
@@ -186,6 +187,25 @@ def test_no_file_no_such_features(tmp_path: Path) -> None:
         read_gin(write(tmp_path, TOY), features="attributes")
 
 
+@pytest.mark.parametrize("path", [None, 3, "", b"x", "a\0b"])
+def test_paths_that_are_none(path: Any) -> None:
+    for call in (lambda: read_gin(path), lambda: write_gin(path, mutag())):
+        with pytest.raises(UsageError, match=r"^path: expected the path of a file, got "):
+            call()
+
+
+@pytest.mark.parametrize("directed", [3, 0, None, "no"])
+def test_directed_is_true_or_false(tmp_path: Path, directed: Any) -> None:
+    with pytest.raises(UsageError, match=f"^directed: expected True or False, got {directed!r}"):
+        read_gin(write(tmp_path, TOY), directed=directed)
+    with pytest.raises(UsageError, match=f"^directed: expected True or False, got {directed!r}"):
+        load_dataset("MUTAG", directed=directed)
+    with pytest.raises(UsageError, match=f"^keep_repeats: expected True or False, got {directed!r}"):
+        load_graphs("MUTAG", mutag().encoder, keep_repeats=directed)
+    with pytest.raises(UsageError, match=f"^progress: expected True or False, got {directed!r}"):
+        load_dataset("MUTAG", progress=directed)
+
+
 def two_labels() -> Dataset:
     G = nx.Graph()
     G.add_node(0, a=1, b=2)
@@ -198,6 +218,7 @@ def two_labels() -> Dataset:
         ([as_graph([[0]])], "dataset: expected a Dataset, got list"),
         (dataset_from_graphs([as_graph([[2.0]], weighted=True)], [0]), "dataset: expected edges of weight 1"),
         (dataset_from_graphs([as_graph([[0, 1], [0, 0]], directed=True)], [0]), "dataset: expected undirected graphs"),
+        (mutag()[:0], "dataset: expected at least one graph"),
         (two_labels(), "dataset: expected one label a node, got 2"),
     ],
 )

@@ -107,6 +107,11 @@ def test_several_labels_and_none() -> None:
     ("graphs", "error", "message"),
     [
         (3, UsageError, "graphs: expected a sequence of graphs, got int"),
+        ([], UsageError, "graphs: expected at least one graph, got none"),
+        ("text", UsageError, "graphs: expected a sequence of graphs, got str"),
+        ([[{(None, 1)}]], DataError, r"graphs: graph 0: .* got something else \(None is no node\)"),
+        ([[PAIRS, {None: "C"}]], DataError, "graphs: graph 0: node label for None, which is no node"),
+        ([[[{0, 1}]]], DataError, r"graphs: graph 0: .* \(\{0, 1\} is no edge\)"),
         ({0: 1}, UsageError, "graphs: expected a sequence of graphs, got dict"),
         ([[PAIRS], PATH], UsageError, r"graphs: graph 1: expected \[graph, node_labels, edge_labels\], .* got ndarray"),
         ([[PAIRS], [PAIRS, {}, {}, {}]], UsageError, "graphs: graph 1: expected"),

@@ -11,11 +11,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 
-from minipinet.conversions import from_networkx
+from minipinet.conversions import from_networkx, networkx_union
 from minipinet.datasets import Dataset, dataset_from_graphs, dataset_from_networkx
 from minipinet.errors import UsageError
 from minipinet.graphs import Graph, as_graph
+from minipinet.interop.grakel import to_grakel
 from minipinet.interop.networkx import to_networkx
+from minipinet.interop.onnx import onnx_inputs
 from minipinet.union import disjoint_union
 from tests.small_doors import logits, mutag, mutag_model, odd_graphs, same_graphs
 from tests.strategies import graph_lists
@@ -86,10 +88,42 @@ def test_nothing_is_shared() -> None:
     assert (graph.X.max(), graph.A.data.max()) == (2, 2)
 
 
-@pytest.mark.parametrize("graphs", [3, "MUTAG", [nx.Graph()], nx.Graph()])
-def test_what_is_no_graph_does_not_go_out(graphs: Any) -> None:
-    with pytest.raises(UsageError, match="graphs: expected a"):
-        to_networkx(graphs)
+@pytest.mark.parametrize("door", [to_networkx, to_grakel, onnx_inputs])
+@pytest.mark.parametrize(
+    ("graphs", "message"),
+    [
+        (3, "a Dataset or a list of graphs, got int"),
+        ("MUTAG", "a Dataset or a list of graphs, got str"),
+        (nx.Graph(), "a Dataset or a list of graphs, got networkx.classes.graph.Graph"),
+        (as_graph([[0]]), "a Dataset or a list of graphs, got one Graph: put it in a list"),
+        ([nx.Graph()], "a list of minipinet.graphs.Graph, got networkx.classes.graph.Graph as graph 0"),
+        (
+            [as_graph([[0]]), nx.DiGraph()],
+            "a list of minipinet.graphs.Graph, got networkx.classes.digraph.DiGraph as g",
+        ),
+        ([], "at least one graph, got none"),
+    ],
+)
+def test_what_is_no_graph_does_not_go_out(door: Any, graphs: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^graphs: expected {message}"):
+        door(graphs)
+
+
+def test_graphs_of_ours_are_no_networkx_graphs() -> None:
+    graph = as_graph([[0]])
+    with pytest.raises(UsageError, match=r"^G: expected a networkx graph, got minipinet.graphs.Graph; networkx_union"):
+        from_networkx(graph)
+    with pytest.raises(UsageError, match=r"^graphs: expected networkx graphs, got minipinet.graphs.Graph as graph 1"):
+        networkx_union([nx.Graph(), graph])
+    with pytest.raises(UsageError, match=r"^encoder: expected a FeatureEncoder, as a data set or model has, got 3"):
+        from_networkx(nx.path_graph(2), encoder=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nodes", [3, [0, 1], (0,), (0, 0), (0, None), (0, [])])
+def test_ids_that_are_none(nodes: Any) -> None:
+    graph = as_graph([[0, 1], [1, 0]])
+    with pytest.raises(UsageError, match=r"^nodes: expected a tuple of 2 different node ids or none, got "):
+        Graph(graph.A, graph.X, nodes)
 
 
 def test_mutag_through_scipy() -> None:

@@ -13,10 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minipinet._array import Array
-from minipinet.errors import MinipinetError, UsageError
-from minipinet.graphs import permute_nodes
+from minipinet._files import write_whole
+from minipinet.checkpoint import load_checkpoint
+from minipinet.errors import DataError, MinipinetError, UsageError
+from minipinet.graphs import as_graph, permute_nodes
 from minipinet.interop.common import graphs_and_weighted
 from minipinet.interop.onnx import export_onnx, onnx_inputs
+from minipinet.interop.state_dict import from_state_dict, read_state_dict, to_state_dict, write_state_dict
+from minipinet.node_link import read_node_link
 from minipinet.params import init_params
 from minipinet.predictor import PiNet
 from minipinet.union import DisjointUnion, disjoint_union
@@ -173,5 +177,49 @@ def test_without_onnx_or_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert onnx_inputs(disjoint_union(odd_graphs()))["num_graphs"].tolist() == [7]
     with pytest.raises(UsageError, match="graphs: expected a Dataset or a list of graphs, got int"):
         onnx_inputs(3)
-    with pytest.raises(UsageError, match="dtype: expected 'float32' or 'float64', got 'half'"):
-        onnx_inputs(odd_graphs(), "half")
+    for dtype in ("half", None, np.zeros(2), np.dtype("float32")):
+        with pytest.raises(UsageError, match=r"^dtype: expected 'float32' or 'float64', got "):
+            onnx_inputs(odd_graphs(), dtype)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"^graphs: expected features that float32 can hold .* got 1e\+300"):
+        onnx_inputs([as_graph([[0]], [[1e300]])])
+
+
+def test_an_estimator_is_no_model_but_has_one(tmp_path: Path) -> None:
+    class Estimator:
+        model_ = mutag_model()
+
+        def fit(self) -> None: ...
+
+    message = "expected a minipinet.predictor.PiNet, got .*Estimator; its model_ is one once it is fitted"
+    calls: dict[str, list[Any]] = {
+        "model": [
+            to_state_dict,
+            lambda m: write_state_dict(m, tmp_path / "x"),
+            lambda m: export_onnx(m, tmp_path / "x"),
+        ],
+        "like": [lambda m: from_state_dict(to_state_dict(mutag_model()), m), lambda m: read_state_dict("none", m)],
+    }
+    for argument, doors in calls.items():
+        for door in doors:
+            with pytest.raises(UsageError, match=f"^{argument}: {message}"):
+                door(Estimator())
+            with pytest.raises(UsageError, match=f"^{argument}: expected a minipinet.predictor.PiNet, got NoneType$"):
+                door(None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", [None, 3, ""])
+def test_paths_that_are_none(path: Any) -> None:
+    model = mutag_model()
+    for call in (
+        lambda: export_onnx(model, path),
+        lambda: write_state_dict(model, path),
+        lambda: read_state_dict(path, model),
+        lambda: model.save(path),
+        lambda: PiNet.load(path),
+        lambda: read_node_link(path),
+        lambda: write_whole(path, b""),
+        lambda: load_checkpoint(path),
+    ):
+        with pytest.raises(UsageError, match=r"^path: expected the path of a file, got "):
+            call()

@@ -132,6 +132,34 @@ def test_nodes_without_features() -> None:
     assert (graph.N, graph.X.tolist()) == (5, [[1.0]] * 5)
     with pytest.raises(DataError, match="graph 1: expected x, or num_nodes"):
         from_pyg([path(), path(x=None)])
+    assert from_pyg([path(num_nodes=np.int64(3))])[0].N == 3
+
+
+@pytest.mark.parametrize("number", [-2, 2.5, "2", True, 2**31])
+def test_numbers_of_nodes_that_are_none(number: Any) -> None:
+    with pytest.raises(DataError, match="^data: graph 1: num_nodes: expected a whole number .* got " + repr(number)):
+        from_pyg([path(), path(x=None, num_nodes=number)])
+
+
+def test_features_and_number_of_nodes_must_agree() -> None:
+    with pytest.raises(DataError, match=r"^data: graph 0: X: expected 4 rows, one for each node of A, got 3"):
+        from_pyg([path(num_nodes=4)])
+
+
+def test_a_mask_is_not_taken_off() -> None:
+    with pytest.raises(DataError, match=r"^data: graph 0: x: expected a tensor without masked entries"):
+        from_pyg([path(x=np.ma.array(np.ones((3, 1)), mask=[[False], [True], [False]]))])
+
+
+@pytest.mark.usefixtures("library")
+def test_what_float32_cannot_hold_does_not_go_out_as_infinity() -> None:
+    for graph, what in (
+        (as_graph([[0]], [[1.0, -1e300]]), "features .* got -1e\\+300"),
+        (as_graph([[1e300]], weighted=True), "weights .* got 1e\\+300"),
+    ):
+        with pytest.raises(DataError, match=f"^graphs: expected {what}"):
+            to_pyg([graph])
+        assert len(to_pyg([graph], dtype="float64")) == 1
 
 
 @pytest.mark.parametrize(
@@ -180,6 +208,9 @@ def test_data_that_are_none(changes: dict[str, Any], options: dict[str, Any], me
         ([path(), path(edge_index=None)], {}, "data: expected Data objects with edge_index"),
         ([path(batch=Tensor([0, 0, 1]))], {}, r"data: graph 0 is a batch of several graphs: its to_data_list\(\)"),
         ([path()], {"weight": "w"}, "weight: expected the name of a tensor that every graph has, got 'w', not in gr"),
+        ([path()], {"weight": ""}, "weight: expected the name of a tensor that every graph has, got '', not in gr"),
+        ("text", {}, "data: expected a sequence of Data objects, got str"),
+        ({"a": path()}, {}, "data: expected a sequence of Data objects, got dict"),
         ([path()], {"weight": 3}, "weight: expected the name of an edge attribute or None, got 3"),
         ([path()], {"directed": "no"}, "directed: expected True or False, got 'no'"),
     ],

@@ -77,6 +77,7 @@ def test_bonds_are_weights_when_they_are_asked_for() -> None:
     [
         ("C1CC", "smiles: entry 1: expected SMILES, got 'C1CC'"),
         ("hello", "smiles: entry 1: expected SMILES, got 'hello'"),
+        ("\ud800", r"smiles: entry 1: expected SMILES, got '\ud800'"),
         ("C(C)(C)(C)(C)C", "smiles: entry 1: 'C(C)(C)(C)(C)C' is no molecule: Explicit valence for atom # 0 C"),
         ("c1cccc1", "smiles: entry 1: 'c1cccc1' is no molecule: Can't kekulize mol"),
     ],
@@ -95,6 +96,7 @@ def test_texts_that_are_no_molecules(capfd: pytest.CaptureFixture[str], text: st
     [
         ("CCO", {}, "smiles: expected a sequence of strings, got str"),
         (5, {}, "smiles: expected a sequence of strings, got int"),
+        ([], {}, "smiles: expected at least one graph, got none"),
         (["C", None], {}, "smiles: expected strings, got NoneType as entry 1"),
         (["C"], {"hydrogens": 1}, "hydrogens: expected True or False, got 1"),
     ],

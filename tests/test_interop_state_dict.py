@@ -142,8 +142,12 @@ def test_tensors_will_do() -> None:
     again = from_state_dict({name: Tensor(array) for name, array in to_state_dict(model).items()}, like=model)
     assert same_bits(again.params, model.params)
     assert again.settings == model.settings
-    with pytest.raises(UsageError, match="state: expected a mapping of names to arrays, got PiNet"):
+    with pytest.raises(
+        UsageError, match=r"state: expected a mapping of names to arrays, got minipinet.predictor.PiNet"
+    ):
         from_state_dict(model, like=model)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="state: expected strings as names, got 1"):
+        from_state_dict({1: np.zeros(1), "a": np.zeros(1)}, like=model)  # type: ignore[dict-item]
     with pytest.raises(
         DataError, match=r"state: readout\.weight: expected a dense tensor of real numbers, got dtype <U4"
     ):

@@ -54,6 +54,12 @@ def add_json_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print one strict JSON document instead of tables")
 
 
+def check_output(path: str) -> None:
+    """Refuse what ``--output`` gives if it can be no file, before any work is done."""
+    if path == "" or Path(path).is_dir():
+        raise UsageError(f"--output: expected the name of a file, got {path!r}")
+
+
 def load_model(path: str) -> PiNet:
     """Load a model, or the one in a folder.
 
@@ -65,6 +71,12 @@ def load_model(path: str) -> PiNet:
         If it is no model.
     """
     from minipinet.predictor import PiNet
+
+    return PiNet.load(model_file(path))
+
+
+def model_file(path: str) -> Path:
+    """Return the file of a model, or of the one in a folder; a UsageError if there is none."""
     from minipinet.rundir import MODEL
 
     file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
@@ -72,7 +84,7 @@ def load_model(path: str) -> PiNet:
         folds = sorted(file.parent.glob("fold-*/" + MODEL))
         hint = f"; a cross-validation keeps one model a fold, such as {folds[0]}" if folds else ""
         raise UsageError(f"MODEL: there is no file {file}{hint}")
-    return PiNet.load(file)
+    return file
 
 
 def print_json(record: dict[str, Any]) -> None:

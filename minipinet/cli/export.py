@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from minipinet._words import nearest
@@ -40,6 +41,10 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     if args.format not in FORMATS:
         hint = nearest(args.format, FORMATS)
         raise UsageError(f"--format: expected {' or '.join(FORMATS)}, got {args.format!r}{hint}")
+    common.check_output(args.output)
+    output = Path(args.output)
+    if output.exists() and output.samefile(common.model_file(args.model)):
+        raise UsageError(f"--output: expected another file than the model, got {args.output!r}")
     model = common.load_model(args.model)
     if args.format == "onnx":
         from minipinet.interop.onnx import export_onnx

@@ -9,14 +9,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from minipinet._files import to_plain, write_whole
+from minipinet._extras import library
+from minipinet._files import as_path, to_plain, write_whole
+from minipinet._words import type_name
 from minipinet.datasets.dataset import Dataset
+from minipinet.errors import UsageError
 from minipinet.report import html, sections
 from minipinet.report.cards import card, numbers
 from minipinet.report.gallery import MOST_NODES, NUMBERINGS, Drawn, gallery
 from minipinet.report.html import text
 from minipinet.report.run import Run, read_run
 from minipinet.report.scores import Labelled, label, summarise
+from minipinet.rundir import as_run_folder
 from minipinet.settings import whole
 
 #: The file that a report goes to if no other is named: in the folder of its run.
@@ -44,9 +48,8 @@ def write_report(
     Path
         Of the file.
     """
-    page = make_report(run_dir, dataset=dataset, graphs=graphs)
-    path = Path(run_dir) / REPORT if output is None else Path(output)
-    write_whole(path, page.encode())
+    path = as_run_folder(run_dir) / REPORT if output is None else as_path(output, "output")
+    write_whole(path, make_report(run_dir, dataset=dataset, graphs=graphs).encode())
     return path
 
 
@@ -58,14 +61,16 @@ def make_report(run_dir: str | os.PathLike[str], *, dataset: Dataset | None = No
     run_dir : path
         A folder that `minipinet train` wrote, finished or not.
     dataset : Dataset, optional
-        The data of the run. Without them no graphs are drawn, and a run that is not finished has no scores.
+        The data of the run, such as `dataset_from_networkx` made for it. Without them no graphs are drawn, and a run
+        that is not finished has no scores.
     graphs : int
         How many graphs to draw at most, 0 for none.
 
     Raises
     ------
     UsageError
-        If there is no run in the folder; for `graphs`; without matplotlib (`minipinet[figures]`).
+        If there is no run in the folder; for `dataset` or `graphs` of another kind; without matplotlib
+        (`minipinet[figures]`).
     DataError
         If the run cannot be read, or the data set is another than the run's.
 
@@ -82,6 +87,9 @@ def make_report(run_dir: str | os.PathLike[str], *, dataset: Dataset | None = No
     '<!doctype html>'
     """
     graphs = whole("graphs", graphs, 0)
+    if dataset is not None and not isinstance(dataset, Dataset):
+        raise UsageError(f"dataset: expected a Dataset or None, got {type_name(dataset)}")
+    library("matplotlib", "make_report", "pip install 'minipinet[figures]'")
     run = read_run(run_dir)
     labelled = [] if dataset is None else label(run, dataset)
     drawn = [] if dataset is None or not graphs else gallery(run, dataset, labelled, graphs)
@@ -109,7 +117,10 @@ def _gallery(run: Run, dataset: Dataset | None, labelled: list[Labelled], graphs
     """Return the gallery, or why there is none."""
     if not drawn:
         if dataset is None:
-            why = "the data of the run were not at hand; minipinet report --data names them."
+            why = (
+                "the data of the run were not at hand; minipinet report --data names them, "
+                "minipinet.report.write_report has dataset= for graphs in memory."
+            )
         elif not labelled:
             why = "no training is finished, so there is no model yet."
         elif not graphs:
