@@ -39,6 +39,16 @@ def with_data(A: Sparse, data: Array) -> Sparse:
     return B
 
 
+def card_library() -> ModuleType:
+    """Return the array library of a card: CuPy."""
+    return importlib.import_module("cupy")
+
+
+def to_host(x: Array) -> Array:
+    """Return a NumPy array: `x` itself, or a copy of what is on the card."""
+    return x if xp_of(x) is np else card_library().asnumpy(x)
+
+
 def numbers_below(name: str, values: Any, count: int) -> Array:
     """Return one row of whole numbers from 0 to `count` - 1, at least one, as int64, a copy.
 

@@ -1,0 +1,18 @@
+// Before every kernel file: one thread an output element, `real` chosen at compile time, all sizes 64-bit.
+//
+// No thread waits for another or adds to what another wrote: each number is the work of one, and each sum has one order.
+#ifndef REAL
+#define REAL float
+#endif
+typedef REAL real;
+typedef long long size;
+
+// The element that this thread is for.
+__device__ inline size element() { return blockIdx.x * (size)blockDim.x + threadIdx.x; }
+
+// Split an index, last axis first: cut(t, n) returns t % n and leaves t / n.
+__device__ inline size cut(size &t, size n) {
+    size rest = t % n;
+    t /= n;
+    return rest;
+}

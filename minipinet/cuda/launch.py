@@ -1,0 +1,86 @@
+"""Kernels by name, on CuPy arrays: compiled once from the sources beside this file."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from minipinet._array import Array, card_library
+
+#: Threads of a block. No kernel shares anything in a block, so it is a matter of speed alone.
+BLOCK = 128
+SOURCES = ("batch", "propagation", "readout", "adam")
+_REAL = {"float32": "float", "float64": "double"}
+
+
+class Launcher(Protocol):
+    """Where kernels run: on a card, or compiled for the host in a test."""
+
+    xp: Any  #: array library of the arguments
+
+    def __call__(self, kernel: str, elements: int, /, *arguments: Array | int | float | None) -> None:
+        """Run a kernel with one thread for each of `elements`; None is a null pointer."""
+
+
+def source(name: str) -> str:
+    """Return the text of a kernel file, what all of them begin with included.
+
+    Examples
+    --------
+    >>> "propagate_forward" in source("propagation")
+    True
+    """
+    folder = Path(__file__).parent
+    return "".join((folder / file).read_text(encoding="utf-8") for file in ("common.h", f"{name}.cu"))
+
+
+class CuPyLauncher:
+    """Kernels on the current device and stream.
+
+    Parameters
+    ----------
+    dtype : "float32" or "float64"
+        Of every real array.
+    """
+
+    def __init__(self, dtype: str) -> None:
+        self.xp = card_library()
+        self._kernels = _compile(_REAL[dtype])
+
+    def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
+        """Run a kernel."""
+        if elements:
+            self._kernels[kernel]((-(-elements // BLOCK),), (BLOCK,), tuple(map(_argument, arguments)))
+
+
+def _argument(value: Array | int | float | None) -> Any:
+    if value is None:
+        return np.uintp(0)
+    if isinstance(value, bool | int):
+        return np.int64(value)
+    return np.float64(value) if isinstance(value, float) else value
+
+
+@lru_cache
+def _compile(real: str) -> dict[str, Any]:
+    """Compile every source for the current device; CuPy keeps the result on disk, so that this is slow once only."""
+    library, kernels = card_library(), {}
+    for file in SOURCES:
+        module = library.RawModule(code=source(file), options=(f"-DREAL={real}",))
+        kernels |= {name: module.get_function(name) for name in names(file)}
+    return kernels
+
+
+def names(file: str) -> list[str]:
+    """Return the names of the kernels of a source file.
+
+    Examples
+    --------
+    >>> names("adam")
+    ['adam', 'next_batch']
+    """
+    words = source(file).split('extern "C" __global__ void ')[1:]
+    return [text[: text.index("(")] for text in words]

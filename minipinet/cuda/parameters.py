@@ -1,0 +1,92 @@
+"""The parameters of several folds in one vector: each leaf of both stacks together, fold after fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from minipinet._array import Array, to_host, xp_of
+from minipinet.params import PiNetParams
+
+
+class Leaves(NamedTuple):
+    """Views of a vector; K folds, the attention stack before the features stack."""
+
+    W_0: Array  #: (K, 2, d, F_0)
+    W_1: Array  #: (K, 2, F_0, F)
+    W_D: Array  #: (K, F F, C)
+    b_0: Array | None  #: (K, 2, F_0)
+    b_1: Array | None  #: (K, 2, F)
+    b_D: Array | None  #: (K, C)
+    raw: Array | None  #: (K, 2, 2, 2) by stack, layer, and p before q
+
+
+def leaves_of(vector: Array, like: PiNetParams, K: int) -> Leaves:
+    """Return the leaves of a vector, for K folds of parameters of the shapes of `like`."""
+    shapes = _stacked(like)
+    found: list[Array | None] = []
+    at = 0
+    for leaf in shapes:
+        size = 0 if leaf is None else K * leaf.size
+        found.append(None if leaf is None else vector[at : at + size].reshape(K, *leaf.shape))
+        at += size
+    return Leaves(*found)
+
+
+def ends(like: PiNetParams, K: int) -> Array:
+    """Return where each leaf that is there ends in the vector, (leaves,) int64."""
+    return np.cumsum([K * leaf.size for leaf in _stacked(like) if leaf is not None], dtype=np.int64)
+
+
+def pack(folds: Sequence[PiNetParams]) -> Array:
+    """Put the parameters (or gradients, or moments) of K folds into one vector, on the host.
+
+    Examples
+    --------
+    >>> from minipinet.params import init_params
+    >>> params = init_params(np.random.default_rng(0), d=3, C=2, hidden=4, out=2)
+    >>> vector = pack([params, params])
+    >>> vector.shape == (2 * sum(w.size for w in params if w is not None),)
+    True
+    >>> all((a == b).all() for a, b in zip(unpack(vector, params, 2)[1], params) if b is not None)
+    True
+    """
+    stacked = [_stacked(params) for params in folds]
+    return np.concatenate(
+        [leaf.ravel() for leaves in zip(*stacked, strict=True) for leaf in leaves if leaf is not None]
+    )
+
+
+def unpack(vector: Array, like: PiNetParams, K: int) -> list[PiNetParams]:
+    """Return the parameters of each fold, on the host: what `pack` was given."""
+    leaves = leaves_of(to_host(vector), like, K)
+    return [_unstacked(Leaves(*(None if leaf is None else leaf[k].copy() for leaf in leaves))) for k in range(K)]
+
+
+def _stacked(params: PiNetParams) -> Leaves:
+    """Return one fold's leaves, without the axis of folds."""
+    xp = xp_of(params.W_D)
+
+    def both(a: Array | None, b: Array | None) -> Array | None:
+        return None if a is None else xp.stack([a, b])
+
+    raw = None if params.p_raw is None else xp.stack([params.p_raw, params.q_raw], axis=-1).reshape(2, 2, 2)
+    return Leaves(
+        both(params.W_A0, params.W_X0),
+        both(params.W_A1, params.W_X1),
+        params.W_D,
+        both(params.b_A0, params.b_X0),
+        both(params.b_A1, params.b_X1),
+        params.b_D,
+        raw,
+    )
+
+
+def _unstacked(leaves: Leaves) -> PiNetParams:
+    (W_A0, W_X0), (W_A1, W_X1) = leaves.W_0, leaves.W_1
+    b_A0, b_X0 = (None, None) if leaves.b_0 is None else leaves.b_0
+    b_A1, b_X1 = (None, None) if leaves.b_1 is None else leaves.b_1
+    p_raw, q_raw = (None, None) if leaves.raw is None else (leaves.raw[..., i].ravel() for i in (0, 1))
+    return PiNetParams(W_A0, W_A1, W_X0, W_X1, leaves.W_D, b_A0, b_A1, b_X0, b_X1, leaves.b_D, p_raw, q_raw)

@@ -1,0 +1,137 @@
+// The pairs of minipinet/attention.py and minipinet/readout.py: column softmax, P_g = Z_A,g^T Z_X,g, cross-entropy.
+//
+// H and its like hold both stacks, attention before features. start[k * step + b] is graph b's first row in fold k.
+
+// Z_A[k, r, a] = count exp(H - max) / sum, over the rows of each graph. Element: (k, b, a).
+extern "C" __global__ void softmax_forward(const real *H, const real *count, const int *start, real *Z_A, size K, size B,
+                                           size cap, size F, size step) {
+    size t = element();
+    if (t >= K * B * F) return;
+    size a = cut(t, F), b = cut(t, B), k = t;
+    size from = start[k * step + b], to = start[k * step + b + 1];
+    const real *x = H + k * 2 * cap * F + a;
+    real *z = Z_A + k * cap * F + a;
+    if (from == to) return;
+    real top = x[from * F], sum = 0;
+    for (size r = from + 1; r < to; r++) top = x[r * F] > top ? x[r * F] : top;
+    for (size r = from; r < to; r++) {
+        z[r * F] = count[k * cap + r] * exp(x[r * F] - top);
+        sum += z[r * F];
+    }
+    for (size r = from; r < to; r++) z[r * F] /= sum;
+}
+
+// In dH, which holds dZ_A on entry: dH = Z_A (dZ_A - s), s the graph's sum of Z_A dZ_A. Element: (k, b, a).
+extern "C" __global__ void softmax_backward(const real *Z_A, const int *start, real *dH, size K, size B, size cap, size F,
+                                            size step) {
+    size t = element();
+    if (t >= K * B * F) return;
+    size a = cut(t, F), b = cut(t, B), k = t;
+    const real *z = Z_A + k * cap * F + a;
+    real *dx = dH + k * 2 * cap * F + a, sum = 0;
+    for (size r = start[k * step + b]; r < start[k * step + b + 1]; r++) sum += z[r * F] * dx[r * F];
+    for (size r = start[k * step + b]; r < start[k * step + b + 1]; r++) dx[r * F] = z[r * F] * (dx[r * F] - sum);
+}
+
+// P[k, b, a, x] = sum over the graph's rows of Z_A[r, a] relu(H_X[r, x]). Element: that.
+extern "C" __global__ void pool_forward(const real *Z_A, const real *H, const int *start, real *P, size K, size B,
+                                        size cap, size F, size step) {
+    size t = element();
+    if (t >= K * B * F * F) return;
+    size x = cut(t, F), a = cut(t, F), b = cut(t, B), k = t;
+    const real *features = H + (k * 2 + 1) * cap * F, *attention = Z_A + k * cap * F;
+    real sum = 0;
+    for (size r = start[k * step + b]; r < start[k * step + b + 1]; r++) {
+        real z = features[r * F + x];
+        sum += attention[r * F + a] * (z > 0 ? z : 0);
+    }
+    P[((k * B + b) * F + a) * F + x] = sum;
+}
+
+// dZ_A into the attention half of dH, and dH of the features stack, 0 where relu was; 0 beyond the last row.
+// Element: (k, stack, r, f).
+extern "C" __global__ void pool_backward(const real *dP, const real *Z_A, const real *H, const int *graph, real *dH,
+                                         size K, size B, size cap, size F) {
+    size t = element();
+    if (t >= K * 2 * cap * F) return;
+    size f = cut(t, F), r = cut(t, cap), stack = cut(t, 2), k = t;
+    int b = graph[k * cap + r];
+    const real *features = H + ((k * 2 + 1) * cap + r) * F, *attention = Z_A + (k * cap + r) * F;
+    real sum = 0;
+    if (b >= 0) {
+        const real *d = dP + (k * B + b) * F * F;
+        if (stack == 0) {
+            for (size x = 0; x < F; x++) sum += d[f * F + x] * (features[x] > 0 ? features[x] : 0);
+        } else if (features[f] > 0) {
+            for (size a = 0; a < F; a++) sum += d[a * F + f] * attention[a];
+        }
+    }
+    dH[((k * 2 + stack) * cap + r) * F + f] = sum;
+}
+
+// out = H + b, with relu if asked for; rows beyond the last stay 0. Element: (k, stack, r, f).
+extern "C" __global__ void bias_relu(const real *H, const real *b, const int *start, real *out, size K, size B, size cap,
+                                     size F, size step, size relu) {
+    size t = element(), at = t;
+    if (t >= K * 2 * cap * F) return;
+    size f = cut(t, F), r = cut(t, cap), stack = cut(t, 2), k = t;
+    real h = H[at];
+    if (b && r < start[k * step + B]) h += b[(k * 2 + stack) * F + f];
+    out[at] = relu && h < 0 ? 0 : h;
+}
+
+// dR is 0 where R is. Element: each.
+extern "C" __global__ void relu_backward(real *dR, const real *R, size n) {
+    size t = element();
+    if (t < n && !(R[t] > 0)) dR[t] = 0;
+}
+
+// db[k, stack, f] = sum over the rows of dH. Element: that.
+extern "C" __global__ void bias_backward(const real *dH, real *db, size stacks, size cap, size F) {
+    size t = element();
+    if (t >= stacks * F) return;
+    size f = cut(t, F);
+    double sum = 0;
+    for (size r = 0; r < cap; r++) sum += dH[(t * cap + r) * F + f];
+    db[t * F + f] = (real)sum;
+}
+
+// Cross-entropy of each graph in nats, whether its class has the greatest logit, and dlogits of the batch's mean.
+// Logits get their bias here. Element: (k, b); a graph that is not there has zeros.
+extern "C" __global__ void cross_entropy(real *logits, const real *b_D, const int *y, const int *id, real *dlogits,
+                                         double *loss, double *right, size K, size B, size C) {
+    size t = element();
+    if (t >= K * B) return;
+    size b = cut(t, B), k = t, here = 0;
+    real *z = logits + (k * B + b) * C, *d = dlogits + (k * B + b) * C;
+    for (size i = 0; i < B; i++) here += id[k * B + i] >= 0;
+    int g = id[k * B + b];
+    loss[k * B + b] = right[k * B + b] = 0;
+    for (size c = 0; c < C; c++) d[c] = 0;
+    if (g < 0) return;
+    size top = 0;
+    for (size c = 0; c < C; c++) {
+        if (b_D) z[c] += b_D[k * C + c];
+        if (z[c] > z[top]) top = c;
+    }
+    // The greatest logit's own exp, which is 1, goes into log1p: a confident right answer has its true loss and not 0.
+    real rest = 0;
+    for (size c = 0; c < C; c++) rest += c == top ? 0 : exp(z[c] - z[top]);
+    real log_sum = log1p(rest), of_y = z[y[g]] - z[top] - log_sum;
+    for (size c = 0; c < C; c++) {
+        real log_p = z[c] - z[top] - log_sum;
+        d[c] = (c == (size)y[g] ? expm1(log_p) : exp(log_p)) / here;
+    }
+    loss[k * B + b] = -of_y;
+    right[k * B + b] = top == (size)y[g];
+}
+
+// db_D[k, c] = sum over the batch of dlogits. Element: that.
+extern "C" __global__ void logits_bias_backward(const real *dlogits, real *db_D, size K, size B, size C) {
+    size t = element();
+    if (t >= K * C) return;
+    size c = cut(t, C);
+    double sum = 0;
+    for (size b = 0; b < B; b++) sum += dlogits[(t * B + b) * C + c];
+    db_D[t * C + c] = (real)sum;
+}

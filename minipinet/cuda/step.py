@@ -1,0 +1,131 @@
+"""One training step of K folds on buffers of fixed size: batch, forward, backward, Adam, by kernels and GEMMs alone.
+
+Nothing here asks the card for a number and nothing is allocated, so that a step can be captured once and replayed:
+which graphs are in the batch, and how many, stands in arrays on the card. Rows beyond a batch's last are zeros.
+"""
+
+from __future__ import annotations
+
+from minipinet._array import Array
+from minipinet.cuda.buffers import PARTS, Buffers, Net, Rule, Shape
+from minipinet.cuda.dataset import TABLES, GraphTable
+from minipinet.cuda.launch import Launcher
+
+
+def make_batch(launch: Launcher, shape: Shape, table: GraphTable, buffers: Buffers) -> None:
+    """Cut the batches at the cursor out of the data set."""
+    K, B, n, G, d, *_, rows, entries = shape
+    ptr, X, layers, count, _ = table
+    id, off = buffers.id, buffers.off
+    launch("batch_offsets", K * TABLES, buffers.order, buffers.cursor, ptr, id, off, K, B, n, G)
+    launch("batch_features", K * rows[0] * d, X, ptr, id, off, buffers.X, K, B, rows[0], d)
+    for i, (of_all, here) in enumerate(zip(layers, buffers.layers, strict=True)):
+        launch(
+            "batch_rows", K * (rows[i + 1] + 1), of_all.first, of_all.own, of_all.at_own, ptr, id, off,
+            here.first, here.own, here.at_own, K, B, rows[i + 1], G, i,
+        )  # fmt: skip
+        launch(
+            "batch_columns", K * (rows[i] + 1), of_all.deg, of_all.column_first, ptr, id, off,
+            here.deg, here.column_first, K, B, rows[i], G, i,
+        )  # fmt: skip
+        launch(
+            "batch_entries", K * entries[i], of_all.column, of_all.weight, of_all.row, of_all.entry, ptr, id, off,
+            here.column, here.weight, here.row, here.entry, K, B, entries[i], G, i,
+        )  # fmt: skip
+    launch("batch_counts", K * rows[2], count, ptr, id, off, buffers.graph, buffers.count, K, B, rows[2], G)
+
+
+def forward(launch: Launcher, shape: Shape, y: Array, net: Net, buffers: Buffers) -> None:
+    """Fill the buffers from X to the loss and its cotangent."""
+    K, B, *_, d, F_0, F, C, (n_0, n_1, n_2), entries = shape
+    xp, b, w, step = launch.xp, buffers, net.w, TABLES * (B + 1)
+    if w.raw is not None:
+        # p = gate(p_raw), q = gate(q_raw)
+        launch("gate_forward", w.raw.size, w.raw, b.pq, w.raw.size, float(xp.finfo(w.raw.dtype).epsneg))
+    # R = relu(A~ X W_0 + b_0)
+    _propagate(launch, b.X, b.K_0, b, 0, (K, n_1, n_0, entries[0], d), shared=True)
+    xp.matmul(b.K_0, w.W_0, out=b.R)
+    launch("bias_relu", b.R.size, b.R, w.b_0, b.off[:, 1], b.R, K, B, n_1, F_0, step, 1)
+    # H_1 = A~ (R W_1) + b_1
+    xp.matmul(b.R, w.W_1, out=b.U_1)
+    _propagate(launch, b.U_1, b.V_1, b, 1, (K, n_2, n_1, entries[1], F), shared=False)
+    if w.b_1 is not None:
+        launch("bias_relu", b.H_1.size, b.V_1, w.b_1, b.off[:, 2], b.H_1, K, B, n_2, F, step, 0)
+    # Z_A = column_softmax(H_A1), P_g = Z_A,g^T relu(H_X1)_g
+    launch("softmax_forward", K * B * F, b.H_1, b.count, b.off[:, 2], b.Z_A, K, B, n_2, F, step)
+    launch("pool_forward", b.P.size, b.Z_A, b.H_1, b.off[:, 2], b.P, K, B, n_2, F, step)
+    # logits = vec(P) W_D + b_D
+    xp.matmul(b.P, w.W_D, out=b.logits)
+    launch("cross_entropy", K * B, b.logits, w.b_D, y, b.id, b.dlogits, b.loss, b.right, K, B, C)
+
+
+def backward(launch: Launcher, shape: Shape, net: Net, buffers: Buffers) -> None:
+    """Fill the gradient: the forward pass read upwards."""
+    K, B, *_, d, F_0, F, C, (n_0, n_1, n_2), entries = shape
+    xp, b, w, dw = launch.xp, buffers, net.w, net.dw
+    # logits = vec(P) W_D + b_D
+    if dw.b_D is not None:
+        launch("logits_bias_backward", K * C, b.dlogits, dw.b_D, K, B, C)
+    xp.matmul(b.P.transpose(0, 2, 1), b.dlogits, out=dw.W_D)
+    xp.matmul(b.dlogits, w.W_D.transpose(0, 2, 1), out=b.dP)
+    # P_g = Z_A,g^T relu(H_X1)_g, Z_A = column_softmax(H_A1)
+    launch("pool_backward", b.dH_1.size, b.dP, b.Z_A, b.H_1, b.graph, b.dH_1, K, B, n_2, F)
+    launch("softmax_backward", K * B * F, b.Z_A, b.off[:, 2], b.dH_1, K, B, n_2, F, TABLES * (B + 1))
+    # H_1 = A~ (R W_1) + b_1
+    if dw.b_1 is not None:
+        launch("bias_backward", K * 2 * F, b.dH_1, dw.b_1, K * 2, n_2, F)
+    _propagate_back(launch, b.dH_1, b.dU_1, b, 1, (K, n_2, n_1, entries[1], F))
+    if dw.raw is not None:
+        _pq_back(launch, (b.dH_1, b.V_1, b.dU_1, b.U_1), b, dw.raw, 1, (K, n_2, n_1, F), shared=False)
+    xp.matmul(b.R.transpose(0, 1, 3, 2), b.dU_1, out=dw.W_1)
+    xp.matmul(b.dU_1, w.W_1.transpose(0, 1, 3, 2), out=b.dR)
+    # R = relu(A~ X W_0 + b_0)
+    launch("relu_backward", b.dR.size, b.dR, b.R, b.dR.size)
+    if dw.b_0 is not None:
+        launch("bias_backward", K * 2 * F_0, b.dR, dw.b_0, K * 2, n_1, F_0)
+    xp.matmul(b.K_0.transpose(0, 1, 3, 2), b.dR, out=dw.W_0)
+    if dw.raw is not None:
+        xp.matmul(b.dR, w.W_0.transpose(0, 1, 3, 2), out=b.dK_0)
+        _propagate_back(launch, b.dK_0, b.dX, b, 0, (K, n_1, n_0, entries[0], d))
+        _pq_back(launch, (b.dK_0, b.K_0, b.dX, b.X), b, dw.raw, 0, (K, n_1, n_0, d), shared=True)
+
+
+def update(launch: Launcher, shape: Shape, rule: Rule, net: Net, buffers: Buffers) -> None:
+    """Take Adam's step, add the losses up and go to the next batch."""
+    K, B, b = shape.K, shape.B, buffers
+    decayed = (net.w.W_0.size + net.w.W_1.size) if rule.l2 else 0
+    launch(
+        "adam", net.vector.size, net.vector, net.gradient, net.m, net.v, b.steps, b.id, net.ends, len(net.ends), K, B,
+        decayed, *map(float, (rule.lr, rule.l2, rule.beta1, rule.beta2, rule.eps)),
+    )  # fmt: skip
+    launch("next_batch", K, b.loss, b.right, b.id, b.sums, b.steps, b.cursor, K, B)
+
+
+def _propagate(
+    launch: Launcher, M: Array, H: Array, b: Buffers, layer: int, sizes: tuple[int, ...], shared: bool
+) -> None:
+    at = b.layers[layer]
+    structure = at.first, at.column, at.weight, at.own, at.at_own, at.deg
+    launch("propagate_forward", H.size, M, b.pq, *structure, H, *sizes, layer, int(shared))
+
+
+def _propagate_back(launch: Launcher, dH: Array, dM: Array, b: Buffers, layer: int, sizes: tuple[int, ...]) -> None:
+    at = b.layers[layer]
+    structure = at.column_first, at.row, at.entry, at.weight, at.own, at.at_own, at.deg
+    launch("propagate_backward", dM.size, dH, b.pq, *structure, dM, *sizes, layer)
+
+
+def _pq_back(
+    launch: Launcher,
+    tables: tuple[Array, ...],
+    b: Buffers,
+    draw: Array,
+    layer: int,
+    sizes: tuple[int, ...],
+    shared: bool,
+) -> None:
+    at, (K, rows, columns, _) = b.layers[layer], sizes
+    n = rows + columns
+    launch("pq_terms", K * 2 * n, *tables, b.pq, at.first, at.own, at.deg, b.terms, *sizes, layer, int(shared))
+    launch("sum_parts", K * 4 * PARTS, b.terms, b.part, K * 4, n, PARTS)
+    launch("gate_backward", K * 4, b.part, b.pq, draw, K, PARTS, layer)

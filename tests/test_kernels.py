@@ -1,0 +1,253 @@
+"""The kernels of minipinet/cuda, compiled as C++, against the pairs of minipinet.fast, on real and on odd batches."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import Phase, given, settings
+
+from minipinet._array import Array
+from minipinet.cuda import dataset as cuda_dataset
+from minipinet.cuda.buffers import Buffers, Net, Rule, Shape, allocate
+from minipinet.cuda.dataset import capacities, graph_table
+from minipinet.cuda.launch import SOURCES, names, source
+from minipinet.cuda.parameters import ends, leaves_of, pack, unpack
+from minipinet.cuda.step import backward, forward, make_batch, update
+from minipinet.datasets import load_dataset
+from minipinet.datasets.isomorphism import isomorphism_dataset
+from minipinet.errors import UsageError
+from minipinet.fast.batch import make_fast_batches
+from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.model import MESSAGE_KERNELS
+from minipinet.optim import AdamState, adam_init, adam_step
+from minipinet.params import PiNetParams, init_params
+from minipinet.quotient import Quotient, refine
+from minipinet.union import DisjointUnion
+from minipinet.verify.pairs import draw
+from tests import strategies, tolerances
+from tests.kernels_on_host import SIGNATURE, HostLauncher, compile_sources
+from tests.tolerances import relative_error, tree_error
+
+PLAIN = np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 1.0]])
+
+
+class Training:
+    """Folds on the host's "card", as it is done on a real one."""
+
+    def __init__(
+        self,
+        quotient: Quotient,
+        y: Array,
+        folds: list[PiNetParams],
+        orders: list[Array],
+        B: int,
+        *,
+        pq: Array | None = None,
+        l2: float = 0.0,
+        kernels: dict[str, Any] | None = None,
+    ) -> None:
+        like, K, dtype = folds[0], len(folds), folds[0].W_D.dtype.name
+        self.table = graph_table(quotient, y, dtype)
+        (d, F_0), F, C = like.W_A0.shape, like.W_A1.shape[1], like.W_D.shape[1]
+        self.shape = Shape(K, B, max(map(len, orders)), len(y), d, F_0, F, C, *capacities(self.table.ptr, B))
+        self.launch, self.rule, self.like = HostLauncher(dtype, kernels), Rule(1e-3, l2), like
+        self.buffers: Buffers = allocate(np, self.shape, dtype, like.b_A1 is not None)
+        for k, order in enumerate(orders):
+            self.buffers.order[k, : len(order)] = order
+        if pq is not None:
+            self.buffers.pq[:] = pq.reshape(2, 2, 2)
+        vector, zeros = pack(folds), np.zeros(sum(w.size for w in like if w is not None) * K, dtype)
+        gradient = zeros.copy()
+        views = leaves_of(vector, like, K), leaves_of(gradient, like, K)
+        self.net = Net(vector, gradient, zeros.copy(), zeros.copy(), ends(like, K), *views)
+
+    def gradients(self) -> list[PiNetParams]:
+        """Fill everything from the batch to the gradient, without the step."""
+        make_batch(self.launch, self.shape, self.table, self.buffers)
+        forward(self.launch, self.shape, self.table.y, self.net, self.buffers)
+        backward(self.launch, self.shape, self.net, self.buffers)
+        return unpack(self.net.gradient, self.like, self.shape.K)
+
+    def update(self) -> list[PiNetParams]:
+        update(self.launch, self.shape, self.rule, self.net, self.buffers)
+        return unpack(self.net.vector, self.like, self.shape.K)
+
+
+def worst_of_an_epoch(
+    quotient: Quotient,
+    y: Array,
+    folds: list[PiNetParams],
+    orders: list[Array],
+    B: int,
+    pq: Array | None = None,
+    l2: float = 0.0,
+    kernels: dict[str, Any] | None = None,
+) -> float:
+    """Train every fold by kernels and by the pairs, and return the greatest relative error of losses and gradients."""
+    training = Training(quotient, y, folds, orders, B, pq=pq, l2=l2, kernels=kernels)
+    states: list[tuple[PiNetParams, AdamState]] = [(params, adam_init(params)) for params in folds]
+    errors, dtype = [], folds[0].W_D.dtype.name
+    for at in range(0, max(map(len, orders)), B):
+        found = training.gradients()
+        for k, order in enumerate(orders):
+            chosen = order[at : at + B]
+            if not len(chosen):
+                continue
+            params, adam = states[k]
+            batch = next(make_fast_batches(quotient, chosen, B, dtype))
+            loss, cache = loss_forward(params, batch, y[chosen], pq)
+            expected, log_probabilities = loss_backward(1.0, cache), cache.cross_entropy.log_probabilities
+            errors += [
+                relative_error(training.buffers.loss[k].sum() / len(chosen), loss),
+                tree_error(found[k], expected),
+            ]
+            clear = abs(np.diff(np.sort(log_probabilities)[:, -2:], axis=1)).ravel() > 1e-4
+            right = (log_probabilities.argmax(axis=1) == y[chosen])[clear]
+            assert (training.buffers.right[k, : len(chosen)][clear] == right).all()
+            # The step itself, from the kernels' own gradient: one that is 0 but for rounding has a sign of its own.
+            penalised = {name: getattr(found[k], name) + 2 * l2 * getattr(params, name) for name in MESSAGE_KERNELS}
+            states[k] = adam_step(params, found[k]._replace(**penalised), adam)
+        after = training.update()
+        errors += [tree_error(after[k], states[k][0]) for k in range(len(folds))]
+        states = [(after[k], adam) for k, (_, adam) in enumerate(states)]
+    assert training.buffers.steps.tolist() == [-(-len(order) // B) for order in orders]
+    return max(errors)
+
+
+def drawn(
+    rng: np.random.Generator, d: int, C: int, *, bias: bool, learned: bool, dtype: str = "float64"
+) -> PiNetParams:
+    params = init_params(rng, d, C, hidden=5, out=4, bias=bias, learned_pq=learned, dtype=dtype)
+    return PiNetParams(*(w if w is None else (draw(rng, *w.shape) / 2).astype(dtype) for w in params))
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("C", [1, 2, 3])
+@settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
+@given(union=strategies.unions())
+def test_any_batches_of_any_folds(union: DisjointUnion, C: int, merge: bool) -> None:
+    """Empty graphs, graphs without edges, one node, one feature; folds of different length, the last batch short."""
+    rng = np.random.default_rng(C)
+    G, d = len(union.ptr) - 1, union.X.shape[1]
+    quotient, y = refine(union, merge), rng.integers(0, C, G)
+    orders = [rng.permutation(G), rng.permutation(G)[: max(1, G // 2)]]
+    for bias, pq in ((True, None), (False, PLAIN)):
+        folds = [drawn(rng, d, C, bias=bias, learned=pq is None) for _ in orders]
+        for B in {1, 2, G}:
+            error = worst_of_an_epoch(quotient, y, folds, orders, B, pq, l2=0.25 * bias)
+            assert error < tolerances.FAST_FLOAT64
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "isomorphism"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_real_batches(name: str, dtype: str) -> None:
+    data = load_dataset("MUTAG") if name == "MUTAG" else isomorphism_dataset(0)[::5]
+    rng = np.random.default_rng(0)
+    params = init_params(rng, data.num_features, data.num_classes, hidden=20, out=8, dtype=dtype)
+    orders = [rng.permutation(len(data)), rng.permutation(len(data))[:60]]
+    allowed = tolerances.FAST_FLOAT64 if dtype == "float64" else tolerances.GRADIENT_FLOAT32
+    assert worst_of_an_epoch(refine(data.graphs), data.y, [params, params], orders, 50) < allowed
+
+
+def test_a_step_without_graphs_changes_nothing() -> None:
+    data = load_dataset("MUTAG")[:10]
+    params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=5, out=4)
+    training = Training(refine(data.graphs), data.y, [params], [np.arange(10)], 4)
+    training.buffers.cursor[:] = 100
+    assert all((w == 0).all() for w in training.gradients()[0] if w is not None)
+    assert tree_error(training.update()[0], params) == 0
+    assert training.buffers.steps.tolist() == [0]
+    assert training.buffers.sums.tolist() == [[0, 0]]
+    assert training.buffers.cursor.tolist() == [101]
+
+
+def test_every_kernel_is_run() -> None:
+    data = load_dataset("MUTAG")[:10]
+    params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=5, out=4, bias=True)
+    training = Training(refine(data.graphs), data.y, [params], [np.arange(10)], 4)
+    training.gradients()
+    training.update()
+    assert set(training.launch.launched) == {name for file in SOURCES for name in names(file)}
+
+
+BUGS = [
+    ("propagation", "M[j * F]", "M[own[k * rows + i] * F]"),
+    ("propagation", "sum += a * scale(p, deg[k * columns + j])", "sum += a"),
+    ("propagation", "to_q *= s * s;", "to_q *= s;"),
+    ("propagation", "for (int n = start[0]; n < start[1]; n++)", "for (int n = start[0]; n + 1 < start[1]; n++)"),
+    ("propagation", "for (size i = first; i < n; i += parts)", "for (size i = first + 1; i < n; i += parts)"),
+    ("readout", "z[r * F] * (dx[r * F] - sum)", "z[r * F] * dx[r * F]"),
+    ("readout", "d[a * F + f] * attention[a]", "d[f * F + a] * attention[a]"),
+    ("readout", "expm1(log_p)", "exp(log_p)"),
+    ("readout", "if (t < n && !(R[t] > 0))", "if (t + 1 < n && !(R[t + 1] > 0))"),
+    ("batch", "if (start[middle] <= r)", "if (start[middle] < r)"),
+    ("batch", "entry[at] = entries[b] + all_entry[from]", "entry[at] = all_entry[from]"),
+    ("adam", "(double)(steps[k] + 1)", "(double)(steps[0] + 2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "right", "wrong"), BUGS)
+def test_a_planted_bug_is_seen(file: str, right: str, wrong: str) -> None:
+    texts = {name: source(name) for name in SOURCES}
+    assert right in texts[file]
+    texts[file] = texts[file].replace(right, wrong, 1)
+    data, rng = load_dataset("MUTAG")[:12], np.random.default_rng(0)
+    folds = [drawn(rng, data.num_features, 2, bias=True, learned=True) for _ in range(2)]
+    orders, kernels = [np.arange(12), np.arange(5)], compile_sources(texts, "float64")
+    try:
+        error = worst_of_an_epoch(refine(data.graphs), data.y, folds, orders, 4, kernels=kernels)
+    except AssertionError:
+        return
+    assert not error < 1e-6
+
+
+def test_sums_have_one_order_and_share_nothing() -> None:
+    for name in SOURCES:
+        for word in ("atomic", "__shared__", "__syncthreads", "__shfl"):
+            assert word not in source(name)
+
+
+def test_kernels_take_sizes_of_64_bits_and_refuse_tables_beyond_32(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SOURCES:
+        for _, parameters in SIGNATURE.findall(source(name)):
+            kinds = {" ".join(word.split()[:-1]) for word in parameters.split(",") if "*" not in word}
+            assert kinds <= {"size", "double"}
+    quotient = refine(load_dataset("MUTAG").graphs)
+    monkeypatch.setattr(cuda_dataset, "MOST", 100)
+    with pytest.raises(UsageError, match="quotient: expected at most 100 states and entries"):
+        graph_table(quotient, np.zeros(188, int))
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_kernels_compile_for_cards(arch: str, real: str, tmp_path: Path) -> None:
+    path, head = tmp_path / "kernels.cu", source(SOURCES[0])[: source(SOURCES[0]).index("// A batch cut out")]
+    path.write_text(head + "".join(source(name).removeprefix(head) for name in SOURCES), encoding="utf-8")
+    flags = ["-cubin", f"-arch={arch}", f"-DREAL={real}", "-Werror", "all-warnings"]
+    subprocess.run(["nvcc", *flags, str(path), "-o", str(tmp_path / "kernels.cubin")], check=True)
+
+
+def test_a_graph_table_holds_every_graph() -> None:
+    data = load_dataset("MUTAG")
+    table = graph_table(refine(data.graphs), data.y, "float64")
+    first, second = table.layers
+    for layer, states, columns in ((first, 1, 0), (second, 2, 1)):
+        for g in (0, 17, 187):
+            rows, cols, entries = (slice(*table.ptr[m, g : g + 2]) for m in (states, columns, 3 + columns))
+            n, c, nnz = (s.stop - s.start for s in (rows, cols, entries))
+            A = scipy.sparse.csr_array(
+                (layer.weight[entries], layer.column[entries], np.append(layer.first[rows], nnz)), shape=(n, c)
+            ).toarray()
+            assert (layer.own[rows] == layer.column[entries][layer.at_own[rows]]).all()
+            # The order by columns is the same matrix.
+            sizes = np.diff(np.append(layer.column_first[cols], nnz))
+            other = np.zeros((n, c))
+            other[layer.row[entries], np.repeat(np.arange(c), sizes)] = layer.weight[entries][layer.entry[entries]]
+            assert (A == other).all()
