@@ -55,7 +55,9 @@ def notify(text: str) -> None:
         frame = frame.f_back
     place, names = frame.f_code.co_filename, frame.f_globals
     registry = names.setdefault("__warningregistry__", {})  # where Python notes what it has shown already
-    warnings.warn_explicit(text, Notice, place, frame.f_lineno, names.get("__name__"), registry)
+    # Code that `exec` runs may have no name, and a warning of module None is not shown.
+    module = names.get("__name__") or "<string>"
+    warnings.warn_explicit(text, Notice, place, frame.f_lineno, module, registry)
 
 
 def notify_changes(argument: str, changes: Iterable[tuple[int, str]]) -> None:

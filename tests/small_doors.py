@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import functools
 import sys
 import warnings
@@ -18,7 +17,6 @@ from minipinet.graphs import Graph, as_graph
 from minipinet.predictor import PiNet
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
-from tests.test_docs import ROOT, blocks
 
 
 @functools.cache
@@ -141,13 +139,3 @@ def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def array(tensor: Any) -> Array:
     """Return what a tensor holds, real or a stand-in."""
     return np.asarray(tensor.detach().cpu().numpy())
-
-
-def run_page(language: str) -> int:
-    """Run the examples of docs/interop.md in fences of this language, and return how many there are."""
-    page = ROOT / "docs" / "interop.md"
-    code = blocks(page.read_text(encoding="utf-8"), language)
-    examples = doctest.DocTestParser().get_doctest(code, {}, page.name, str(page), 0)
-    report: list[str] = []
-    assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=report.append).failed, report
-    return len(examples.examples)

@@ -170,6 +170,12 @@ def test_case_121_new_graphs_get_the_columns_of_the_encoder() -> None:
     assert graph.nodes == ("a", "b", "c")
 
 
+def test_code_without_a_name_of_its_own_gets_notices_too() -> None:
+    """As in a doctest, or what `exec` runs."""
+    with pytest.warns(Notice, match="^1 arc joined both ways"):
+        exec("from_networkx(G)", {"from_networkx": from_networkx, "G": nx.DiGraph([(0, 1)])})
+
+
 def test_case_121_unseen_labels_are_one_notice_at_the_callers_line() -> None:
     graphs = [molecule(atom=["C", "Xx", "O"]), molecule(atom=["Zz", "C", "O"])]
     with warnings.catch_warnings(record=True) as caught:
@@ -390,11 +396,13 @@ def test_networkx_and_scipy_give_the_same_graphs(drawn: list[Any], random: Any) 
 def test_what_is_no_networkx_graph() -> None:
     with pytest.raises(UsageError, match=r"^G: expected a networkx graph, got list; networkx_union takes several$"):
         from_networkx([nx.path_graph(2)])
-    with pytest.raises(UsageError, match=r"^graphs: expected a sequence of networkx graphs, got one Graph$"):
+    with pytest.raises(
+        UsageError, match=r"^graphs: expected a sequence of networkx graphs, got one networkx.classes.graph.Graph$"
+    ):
         networkx_union(nx.path_graph(2))
     with pytest.raises(UsageError, match=r"^graphs: expected a sequence of networkx graphs, got one int$"):
         networkx_union(7)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^graphs: expected networkx graphs, got ndarray as graph 1$"):
+    with pytest.raises(UsageError, match=r"^graphs: expected networkx graphs, got numpy.ndarray as graph 1$"):
         networkx_union([nx.path_graph(2), np.eye(2)])
     with pytest.raises(UsageError, match=r"^graphs: expected at least one graph, got none$"):
         networkx_union([])

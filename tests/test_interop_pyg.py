@@ -24,7 +24,6 @@ from tests.small_doors import (
     mutag,
     mutag_model,
     odd_graphs,
-    run_page,
     same_graphs,
 )
 from tests.strategies import graph_lists
@@ -247,11 +246,6 @@ def test_what_is_no_graph_does_not_go_out(graphs: Any, monkeypatch: pytest.Monke
     install_stand_ins(monkeypatch)
     with pytest.raises(UsageError, match="graphs: expected a"):
         to_pyg(graphs)
-
-
-def test_the_example_of_the_page_runs() -> None:
-    pytest.importorskip("torch_geometric", reason="torch_geometric is not installed, and too large to be an extra")
-    assert run_page("python torch_geometric") > 3
 
 
 def test_the_librarys_own_batches_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Weights as a state_dict in a safetensors file, and the module of docs/interop.md that loads them where torch is."""
+"""Weights as a state_dict in a safetensors file; tests/test_docs.py runs the module of docs/interop.md that loads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minipinet.errors import DataError, UsageError
 from minipinet.interop.state_dict import from_state_dict, read_state_dict, to_state_dict, write_state_dict
 from minipinet.predictor import PiNet
 from tests.small_data import same_bits
-from tests.small_doors import Tensor, logits, mutag, mutag_model, run_page
+from tests.small_doors import Tensor, logits, mutag, mutag_model
 
 #: Models of every kind: learned and fixed (p, q), biases or none, both precisions.
 KINDS: list[dict[str, Any]] = [
@@ -177,12 +177,6 @@ def test_a_file_cut_short(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(DataError, match="expected a safetensors file"):
         read_state_dict(path, like=model)
-
-
-def test_the_module_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch", reason="torch is not installed, and too large to be an extra")
-    monkeypatch.chdir(tmp_path)
-    assert run_page("python torch") > 5
 
 
 def test_settings_of_training_stay(tmp_path: Path) -> None:
