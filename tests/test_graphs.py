@@ -384,6 +384,14 @@ def test_graph_refuses_what_is_not_its_form() -> None:
         Graph(A, X, ("a", "b", "c"))
 
 
+@pytest.mark.parametrize("flag", ["weighted", "directed"])
+@pytest.mark.parametrize("value", [1, 0, None, "no"])
+def test_flags_are_true_or_false(flag: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=f"^{flag}: expected True or False, got {value!r}$"):
+        as_graph([[0]], **{flag: value})
+    assert as_graph([[0]], **{flag: np.True_}).N == 1
+
+
 # --- unions --------------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Weights as a state_dict in a safetensors file; tests/test_docs.py runs the module of docs/interop.md that loads it."""
+"""Weights as a state_dict in a safetensors file; the module that loads them is run by tests/test_docs.py."""
 
 from __future__ import annotations
 
