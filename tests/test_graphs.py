@@ -389,7 +389,8 @@ def test_graph_refuses_what_is_not_its_form() -> None:
 def test_flags_are_true_or_false(flag: str, value: Any) -> None:
     with pytest.raises(UsageError, match=f"^{flag}: expected True or False, got {value!r}$"):
         as_graph([[0]], **{flag: value})
-    assert as_graph([[0]], **{flag: np.True_}).N == 1
+    options: dict[str, Any] = {flag: np.True_}
+    assert as_graph([[0]], **options).N == 1
 
 
 # --- unions --------------------------------------------------------------------------------------------------------
