@@ -100,7 +100,7 @@ def test_no_formula_is_left_as_it_is_written(site: Path) -> None:
     "latex",
     [
         r"\foo", r"x + \unknown{y}", r"\frac{1}", "x^", "a_b_c", "{", "}", r"\left(x", r"\begin{x}a\end{x}",
-        "a & b", r"a \\ b", r"\text{a $x$}", r"\label{a} x", "",
+        "a & b", r"a \\ b", r"\text{a $x$}", r"\label{a} x", "", r"\mathcal +",
     ],
 )  # fmt: skip
 def test_a_formula_that_cannot_be_converted_is_refused(latex: str, mathml: ModuleType) -> None:
@@ -116,6 +116,11 @@ def test_formulas_become_mathml(mathml: ModuleType) -> None:
     assert 'form="prefix"' not in mathml.mathml("(a) - b, [a] + b, |a| - b")
     assert "mspace" not in mathml.mathml(r"\ln (Z)")
     assert 'lspace="0"' in mathml.mathml("1 / 2")
+    assert 'mathvariant="normal"' in mathml.mathml(r"\mathrm{E} x")
+    # Characters of their own: a browser shows <mi mathvariant="script"> as any other <mi>.
+    assert [re.sub(r"<[^>]*>", "", mathml.mathml(latex)) for latex in (r"\mathcal G", r"\mathcal L", r"\mathbf 1")] == [
+        "\N{MATHEMATICAL SCRIPT CAPITAL G}", "\N{SCRIPT CAPITAL L}", "\N{MATHEMATICAL BOLD DIGIT ONE}"
+    ]  # fmt: skip
     assert "<mtable" in mathml.mathml(r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "block")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -45,9 +46,22 @@ def mathml(latex: str, display: str = "inline") -> str:
             raise ValueError(f"{element.tag} needs {CHILDREN[element.tag]} parts")
         if element.tag == "mspace" and element.get("linebreak"):
             raise ValueError("a new line outside a table")
+        if element.get("mathvariant", "normal") != "normal":  # browsers know no other
+            element.text = styled(text, element.attrib.pop("mathvariant"))
     for row in list(math.iter()):
         space(row)
     return ET.tostring(math, encoding="unicode")
+
+
+def styled(text: str, style: str) -> str:
+    """Return one letter or digit as the character of Unicode that has a style, "script" or "bold"."""
+    kind = unicodedata.name(text).replace("LATIN ", "").replace(" LETTER", "") if len(text) == 1 else text
+    for name in (f"MATHEMATICAL {style.upper()} {kind}", f"{style.upper()} {kind}"):  # some are older than the others
+        try:
+            return unicodedata.lookup(name)
+        except KeyError:
+            pass
+    raise ValueError(f"{text} in the style {style}")
 
 
 def space(row: ET.Element) -> None:
