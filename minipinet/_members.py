@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._words import counted
-from minipinet.adjacency import build_adjacency
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.datasets.from_networkx import dataset_from_networkx
-from minipinet.errors import DataError, UsageError, notify_changes
+from minipinet.errors import DataError, UsageError
 from minipinet.graphs import Graph, as_graph
-from minipinet.reading import as_reading
-from minipinet.union import DisjointUnion, disjoint_union, graph_at
+from minipinet.interop.members import Member, join_members
+from minipinet.reading import Reading, as_reading
 
-#: How graphs can be asked to be read, and what of it does not apply to graphs that come with their features.
+#: How graphs can be asked to be read.
 OPTIONS = ("node_label", "node_attributes", "features", "default", "weight", "directed")
-_NOT_OF = {"Graph": OPTIONS, "(A, X) pair": OPTIONS[:4], "networkx graph": ()}
+_OF_EDGES = ("weight", "directed")  # the others are of nodes, whose features a pair has already
+KNOWN = "a Graph, a networkx graph or an (A, X) pair"
 
 
 def graphs_of_one_kind(X: Any) -> tuple[str, list[Any]]:
@@ -36,7 +36,7 @@ def graphs_of_one_kind(X: Any) -> tuple[str, list[Any]]:
     '(A, X) pair'
     """
     # Two graphs in a tuple are a sequence, a matrix and features are one pair.
-    one = "" if isinstance(X, tuple) and all(map(_kind_of, X)) else _kind_of(X)
+    one = "" if isinstance(X, tuple) and all(map(kind_of, X)) else kind_of(X)
     if one:
         raise UsageError(f"X: expected a sequence of graphs, got one {one}; [graph] is a sequence of one")
     try:
@@ -45,17 +45,17 @@ def graphs_of_one_kind(X: Any) -> tuple[str, list[Any]]:
         raise UsageError(f"X: expected a sequence of graphs, got {type(X).__name__}") from error
     if not graphs:
         raise UsageError("X: expected at least one graph, got none")
-    kinds = [_kind_of(graph) for graph in graphs]
+    kinds = [kind_of(graph) for graph in graphs]
     for g, kind in enumerate(kinds):
         if not kind:
-            known = "Graph, networkx graphs or (A, X) pairs"
-            raise UsageError(f"X: expected a sequence of {known}, got {type(graphs[g]).__name__} as graph {g}")
+            raise UsageError(f"X: expected each graph to be {KNOWN}, got {type(graphs[g]).__name__} as graph {g}")
         if kind != kinds[0]:
             raise UsageError(f"X: expected graphs of one kind, got a {kinds[0]} as graph 0, a {kind} as graph {g}")
     return kinds[0], graphs
 
 
-def _kind_of(graph: Any) -> str:
+def kind_of(graph: Any) -> str:
+    """Return what one graph is, in the words of :func:`graphs_of_one_kind`; "" for anything else."""
     import networkx as nx
 
     if isinstance(graph, Graph):
@@ -73,20 +73,34 @@ def dataset_of(kind: str, graphs: list[Any], y: NDArray[Any], options: Mapping[s
     UsageError, DataError
         As the readers of the three kinds, and for options that do not apply to this kind.
     """
-    for name in _NOT_OF[kind]:
+    for name in OPTIONS:
         value = options[name]
-        if value is not None and (name == "default" or value):
-            raise UsageError(f"{name}: expected only with networkx graphs, got {value!r:.80} with a {kind}")
+        takers = "networkx graphs or (A, X) pairs" if name in _OF_EDGES else "networkx graphs"
+        given = value is not None and (name == "default" or bool(value))
+        if given and kind != "networkx graph" and (kind == "Graph" or name not in _OF_EDGES):
+            raise UsageError(f"{name}: expected only with {takers}, got {value!r:.80} with a {kind}")
     if kind == "networkx graph":
         return dataset_from_networkx(graphs, y, **options)
     if kind == "Graph":
         return dataset_from_graphs(graphs, y)
-    weight, directed = options["weight"], options["directed"]
-    dataset = dataset_from_graphs(graphs_of_pairs(graphs, weight, directed), y)
-    return replace(dataset, reading=as_reading(None, None, weight, directed))
+    reading = reading_of_pairs(options["weight"], options["directed"])
+    return replace(dataset_from_graphs(graphs_of_pairs(graphs, reading), y), reading=reading)
 
 
-def graphs_of_pairs(pairs: list[Any], weight: Any, directed: Any) -> list[Graph]:
+def reading_of_pairs(weight: Any, directed: Any) -> Reading:
+    """Return how pairs (A, X) are read: `weight` True keeps the entries of A, as "weight" of networkx graphs later.
+
+    Examples
+    --------
+    >>> reading_of_pairs(True, False).weight
+    'weight'
+    """
+    if weight is not None and not isinstance(weight, bool | np.bool_):
+        raise UsageError(f"weight: expected True (keep the entries of A) or None with (A, X) pairs, got {weight!r:.80}")
+    return as_reading(None, None, "weight" if weight else None, directed)
+
+
+def graphs_of_pairs(pairs: list[Any], reading: Reading, name: str = "X") -> list[Graph]:
     """Make graphs of pairs (A, X), as `as_graph` does; what was changed is said once for all.
 
     Raises
@@ -94,23 +108,15 @@ def graphs_of_pairs(pairs: list[Any], weight: Any, directed: Any) -> list[Graph]
     UsageError, DataError
         As `as_graph`, naming the graph too.
     """
-    reading = as_reading(None, None, weight, directed)
-    graphs = []
+    members = []
     for g, (A, X) in enumerate(pairs):
         try:
-            graphs.append(as_graph(A, X, weighted=True, directed=True))
+            graph = as_graph(A, X, weighted=True, directed=True)
         except (UsageError, DataError) as error:
-            raise type(error)(f"X: graph {g}: {error}") from error
-    A, X, ptr = disjoint_union(graphs)
-    arcs = A.tocoo()
-    adjacency = build_adjacency(
-        arcs.row, arcs.col, arcs.data, A.shape[0], weighted=reading.weight is not None, directed=reading.directed
+            raise type(error)(f"{name}: graph {g}: {error}") from error
+        arcs = graph.A.tocoo()
+        members.append(Member(arcs.col, arcs.row, arcs.data, graph.X, graph.N))
+    weight = "weight" if reading.weight else None
+    return join_members(
+        members, name, weight=weight, weight_name="weight", keep="weight=True", directed=reading.directed
     )
-    reweighted, one_way = adjacency.reweighted, counted(adjacency.one_way, "entry", "entries")
-    changes = [
-        (reweighted, f"{counted(reweighted, 'weight')} other than 1 set to 1 (weight='weight' keeps them)"),
-        (adjacency.one_way, f"{one_way} added or raised to make A symmetric (directed=True leaves it as it is)"),
-    ]
-    notify_changes("X", changes)
-    union = DisjointUnion(adjacency.A, X, ptr)
-    return [graph_at(union, g) for g in range(len(graphs))]

@@ -1,36 +1,34 @@
-"""PiNet by scikit-learn's conventions; the one module that imports scikit-learn at once."""
+"""PiNet by scikit-learn's conventions; the one module that imports scikit-learn, an extra, at once."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from minipinet._array import Array
-from minipinet._members import OPTIONS, dataset_of, graphs_of_one_kind, graphs_of_pairs
-from minipinet._words import counted
-from minipinet.attention_shares import Attention
-from minipinet.datasets.values import as_values
+from minipinet._extras import sklearn
+from minipinet._fit_arguments import SETTINGS, classes_of, parameters_of, seed_of
+from minipinet._members import KNOWN, OPTIONS, dataset_of, graphs_of_one_kind, graphs_of_pairs, kind_of
+from minipinet.attention_shares import Attention, attention_shares
 from minipinet.errors import UsageError
-from minipinet.evaluation import pooled
+from minipinet.evaluation import pooled, score
+from minipinet.model_input import model_input, notify_nodeless
 from minipinet.predictor import PiNet
-from minipinet.quotient import refine
+from minipinet.quotient import Quotient, refine
 from minipinet.readout import log_softmax
 from minipinet.runs import train_pinet
-from minipinet.settings import LEARNED, SEEDS, Pairs, Settings, whole
-from minipinet.splits import check_classes
+from minipinet.settings import LEARNED, Pairs, Settings
 from minipinet.union import DisjointUnion
 
+base: Any = sklearn("base", "PiNetClassifier")
+check_is_fitted = sklearn("utils.validation", "PiNetClassifier").check_is_fitted
 
-class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+
+class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEstimator):  # type: ignore[misc]
     """PiNet as a scikit-learn classifier and transformer, whose X is a list of graphs.
 
     X, everywhere, is a sequence of G graphs of one kind:
@@ -48,9 +46,9 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
     ----------
     node_label, node_attributes, features, default
         Of networkx graphs alone, as for :func:`minipinet.datasets.dataset_from_networkx`.
-    weight : str or None
-        Edge attribute of networkx graphs that holds the weight; of pairs, any name keeps the entries of A. None: every
-        edge has weight 1.
+    weight : str, bool or None
+        Of networkx graphs the name of the edge attribute that holds the weight; of pairs True, which keeps the entries
+        of A. None: every edge has weight 1.
     directed : bool
         Whether arcs of networkx graphs, and matrices that are not symmetric, keep their direction.
     epochs, batch_size, steps_per_epoch, lr, hidden, out, pq, bias, l2, init, dtype, device, merge
@@ -100,7 +98,7 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
         node_label: str | Sequence[str] | None = None,
         node_attributes: str | Sequence[str] = (),
         features: str | None = None,
-        weight: str | None = None,
+        weight: str | bool | None = None,
         directed: bool = False,
         default: Any = None,
         epochs: int = 200,
@@ -153,11 +151,13 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
         DataError, DivergedError
             As :func:`minipinet.runs.train_pinet` and the readers of graphs do.
         """
-        settings = Settings(**{name: getattr(self, name) for name in _SETTINGS}, seed=_seed(self.random_state))
+        settings = Settings(**{name: getattr(self, name) for name in SETTINGS}, seed=seed_of(self.random_state))
         kind, graphs = graphs_of_one_kind(X)
-        y = _classes_of(y, len(graphs))
+        y = classes_of(y, len(graphs))
         options = {name: getattr(self, name) for name in OPTIONS}
-        trained = train_pinet(dataset_of(kind, graphs, y, options), settings)
+        dataset = dataset_of(kind, graphs, y, options)
+        notify_nodeless(dataset.graphs)
+        trained = train_pinet(dataset, settings)
         self.classes_ = np.unique(y)
         self.model_ = trained.model
         self.n_features_in_ = trained.model.encoder.num_features
@@ -168,14 +168,13 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each graph, (G,); a graph has the same one in whatever company."""
-        union = self._union(X)
-        labels: NDArray[Any] = self.classes_[self.model_.logits(union).argmax(axis=1)]
+        found = self._logits(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[found]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, (G, C), in the order of `classes_`."""
-        union = self._union(X)
-        return np.exp(log_softmax(self.model_.logits(union)))
+        return np.exp(log_softmax(self._logits(X)))
 
     def transform(self, X: Any) -> Array:
         """Return each graph as the readout sees it: the pooled matrix of eq. 5, its rows one after the other.
@@ -186,16 +185,19 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
             Column ``a * out + x`` is P_g[a, x]: feature x, averaged over the nodes with attention column a. Times the
             readout's kernel, plus its bias if it has one, these are the scores. A graph without nodes has zeros.
         """
-        union, model = self._union(X), self.model_
-        quotient = refine(union, model.settings.merge)
-        return pooled(model.params, model.settings.pairs, quotient, np.arange(len(union.ptr) - 1))
+        quotient, index = self._quotient(X)
+        return pooled(self.model_.params, self.model_.settings.pairs, quotient, index)
 
     def attention(self, graph: Any) -> Attention:
         """Return each node's attention and what it adds to each logit, of one graph of the kinds that X has.
 
         As :meth:`minipinet.predictor.PiNet.attention`, which says more.
         """
-        return self.model_.attention(self._union([graph]))
+        check_is_fitted(self)
+        kind, model = kind_of(graph), self.model_
+        if not kind:
+            raise UsageError(f"graph: expected {KNOWN}, got {type(graph).__name__}")
+        return attention_shares(model.params, model.settings.pairs, self._union(kind, [graph], "graph"), model.classes)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of :meth:`transform`: ``"P_0_0"``, ``"P_0_1"``, ..."""
@@ -221,11 +223,7 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
             When the file is missing, cut short, changed, or no model of minipinet.
         """
         model = PiNet.load(path)
-        settings, reading, kind = model.settings, model.reading, model.encoder.kind
-        taken = {name: getattr(settings, name) for name in _SETTINGS}
-        if kind != "attributes" or reading.node_attributes:  # else the graphs came with their features
-            taken |= {"features": kind, "node_label": reading.node_label, "node_attributes": reading.node_attributes}
-        loaded = cls(**taken, weight=reading.weight, directed=reading.directed, random_state=settings.seed)
+        loaded = cls(**parameters_of(model))
         loaded.classes_ = np.array(model.classes)
         loaded.model_ = model
         loaded.n_features_in_ = model.encoder.num_features
@@ -237,46 +235,22 @@ class PiNetClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def _union(self, X: Any) -> DisjointUnion:
-        """Return graphs as the model takes them."""
+    def _logits(self, X: Any) -> Array:
+        quotient, index = self._quotient(X)
+        return score(self.model_.params, self.model_.settings.pairs, quotient, index)
+
+    def _quotient(self, X: Any) -> tuple[Quotient, Array]:
+        """Return graphs as the model scores them, and their numbers."""
         check_is_fitted(self)
-        kind, graphs = graphs_of_one_kind(X)
+        union = self._union(*graphs_of_one_kind(X), "X")
+        return refine(union, self.model_.settings.merge), np.arange(len(union.ptr) - 1)
+
+    def _union(self, kind: str, graphs: list[Any], name: str) -> DisjointUnion:
+        """Return graphs of one kind as the model takes them: read as in training, but for what `default` stands in."""
+        model = self.model_
         if kind == "(A, X) pair":
-            graphs = graphs_of_pairs(graphs, self.weight, self.directed)
+            graphs = graphs_of_pairs(graphs, model.reading, name)
         conversion = {"default": self.default} if kind == "networkx graph" else {}
-        union = self.model_.read(graphs, **conversion)
-        d = union.X.shape[1]
-        if d != self.n_features_in_:
-            expected = counted(self.n_features_in_, "feature")
-            raise UsageError(f"X: expected graphs of {expected} a node, as in training, got {d}")
+        union = model_input(graphs, model.encoder, model.reading, conversion, name)
+        notify_nodeless(union)
         return union
-
-
-#: The parameters that are settings of a training run; its seed comes from `random_state`.
-_SETTINGS = tuple(name for name in Settings.__dataclass_fields__ if name != "seed")
-
-
-def _seed(random_state: Any) -> int:
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, Integral):
-        return whole("random_state", random_state, *SEEDS)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(SEEDS[1], endpoint=True))
-    if random_state is np.random or not hasattr(random_state, "randint"):
-        raise UsageError(f"random_state: expected an int, a RandomState, a Generator or None, got {random_state!r:.80}")
-    return int(random_state.randint(SEEDS[1], dtype=np.int64))
-
-
-def _classes_of(y: Any, G: int) -> NDArray[Any]:
-    """Return the classes of G graphs as one row of the dtype they came in."""
-    if y is None:
-        raise UsageError("y: fit requires y to be passed, but the target y is None: expected the class of each graph")
-    classes: NDArray[Any] = column_or_1d(y, warn=True)
-    # Refuses what is missing or of several kinds, which NumPy would make strings of when it turns a list into an array.
-    as_values(y if isinstance(y, list | tuple) else classes, "y")
-    check_classification_targets(classes)
-    if len(classes) != G:
-        raise UsageError(f"y: expected {G} classes, one for each graph, got {len(classes)}")
-    check_classes("y", classes)
-    return classes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,29 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._array import Array
-from minipinet._networkx import as_members
-from minipinet._words import counted, have, listed
-from minipinet.adjacency import degrees
+from minipinet._words import counted, listed
 from minipinet.attention_shares import Attention, attention_shares
 from minipinet.checkpoint import load_described, read_params, save_described
-from minipinet.conversions import networkx_union
 from minipinet.datasets.dataset import Dataset
-from minipinet.datasets.encoder import KINDS, FeatureEncoder
-from minipinet.errors import DataError, Notice, UsageError
+from minipinet.datasets.encoder import FeatureEncoder
+from minipinet.errors import DataError, UsageError
 from minipinet.evaluation import score
 from minipinet.graphs import Graph
 from minipinet.invariance import bitwise_score
+from minipinet.model_input import check_conversion, model_input, notify_nodeless
 from minipinet.params import PiNetParams
 from minipinet.quotient import refine
-from minipinet.reading import Reading, as_reading
+from minipinet.reading import Reading
 from minipinet.readout import log_softmax
 from minipinet.settings import Settings
-from minipinet.union import DisjointUnion, disjoint_union
+from minipinet.union import DisjointUnion
 
 if TYPE_CHECKING:
     import networkx as nx
-
-_OPTIONS = (*Reading._fields, "default")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,12 +122,12 @@ class PiNet:
         """Return the scores before the softmax, (G, C); arguments as in :meth:`predict`."""
         if not isinstance(bitwise, bool):
             raise UsageError(f"bitwise: expected True or False, got {bitwise!r}")
-        _check_arguments(graphs, conversion)
+        check_conversion(graphs, conversion)
         B = graphs.ptr.size - 1 if isinstance(graphs, DisjointUnion) else len(graphs)
         if B == 0:
             return np.empty((0, len(self.classes)), "float64" if bitwise else self.settings.dtype)
         union = self.read(graphs, **conversion)
-        self._check_union("graphs", union)
+        notify_nodeless(union)
         if bitwise:
             return bitwise_score(self.params, self.settings.pairs, union, merge=self.settings.merge)
         return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B))
@@ -172,12 +167,15 @@ class PiNet:
         >>> found.shares[:, :, c].sum(axis=1).argsort()[:-4:-1].shape
         (3,)
         """
-        if isinstance(graph, Dataset | Sequence) and not isinstance(graph, DisjointUnion):
+        import networkx as nx
+
+        if not isinstance(graph, Graph | nx.Graph | DisjointUnion):
             raise UsageError(
                 f"graph: expected one graph, got {type(graph).__name__}: attention is given graph by graph"
             )
-        union = self.read(graph if isinstance(graph, DisjointUnion) else [graph], **conversion)
-        self._check_union("graph", union)
+        graphs = graph if isinstance(graph, DisjointUnion) else [graph]
+        union = model_input(graphs, self.encoder, self.reading, conversion, "graph")
+        notify_nodeless(union)
         return attention_shares(self.params, self.settings.pairs, union, self.classes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -219,62 +217,4 @@ class PiNet:
 
     def read(self, graphs: Any, **conversion: Any) -> DisjointUnion:
         """Return graphs as the weights take them, features encoded as in training; arguments as in :meth:`predict`."""
-        _check_arguments(graphs, conversion)
-        if isinstance(graphs, DisjointUnion):
-            return graphs
-        if isinstance(graphs, Dataset):
-            union = graphs.graphs
-            if graphs.encoder == self.encoder:
-                return union
-            return union._replace(X=self.encoder.encode(graphs.node_labels, graphs.attributes, degrees(union.A)))
-        if all(isinstance(graph, Graph) for graph in graphs):
-            return disjoint_union(graphs)
-        members = as_members(graphs)
-        default = conversion.get("default")
-        return networkx_union(members, **self._reading(conversion)._asdict(), default=default, encoder=self.encoder)
-
-    def _check_union(self, name: str, union: DisjointUnion) -> None:
-        """Refuse graphs of another width than the model's; a Notice counts those without nodes."""
-        d, B = self.params.W_A0.shape[0], union.ptr.size - 1
-        if union.X.shape[1] != d:
-            raise UsageError(f"{name}: expected {counted(d, 'feature')} a node, as in training, got {union.X.shape[1]}")
-        empty = int(np.count_nonzero(np.diff(union.ptr) == 0))
-        if empty:
-            their = "its" if empty == 1 else "their"
-            text = f"{empty} of {counted(B, 'graph')} {have(empty)} no node: {their} scores say nothing"
-            warnings.warn(text, Notice, stacklevel=3)
-
-    def _reading(self, conversion: Mapping[str, Any]) -> Reading:
-        """Return how networkx graphs are read with these options: no more than the features need."""
-        kind, vocabularies, width = self.encoder
-        unused = [name for name, used in zip(("node_label", "node_attributes"), KINDS[kind], strict=True) if not used]
-        options = {**self.reading._asdict(), **dict.fromkeys(unused, ()), **conversion}
-        options.pop("default", None)
-        reading = as_reading(**options)
-        for name in unused:
-            if names := getattr(reading, name):
-                raise UsageError(f"{name}: expected none, since the model's features are {kind}, got {listed(names)}")
-        labels = reading.node_label
-        if "node_label" not in unused and len(labels) != len(vocabularies):
-            expected = counted(len(vocabularies), "name")
-            raise UsageError(f"node_label: expected {expected}, as in training, got {listed(labels) or 'none'}")
-        if "node_attributes" not in unused and not reading.node_attributes:
-            expected = counted(width, "number")
-            raise UsageError(f"node_attributes: expected names of node data with the model's {expected}, got none")
-        return reading
-
-
-def _check_arguments(graphs: Any, conversion: Mapping[str, Any]) -> None:
-    """Refuse what is no graphs, options that do not exist, and those of networkx graphs with graphs read already."""
-    if not isinstance(graphs, Dataset | Sequence):
-        raise UsageError(f"graphs: expected a Dataset or a list of graphs, got {type(graphs).__name__}")
-    unknown = [name for name in conversion if name not in _OPTIONS]
-    if unknown:
-        raise UsageError(
-            f"{unknown[0]}: PiNet.predict, probabilities, logits and attention have no such option; "
-            f"for networkx graphs they have {', '.join(_OPTIONS)}"
-        )
-    known = isinstance(graphs, Dataset | DisjointUnion)
-    if conversion and (known or any(isinstance(graph, Graph) for graph in graphs)):
-        given = f"a {type(graphs).__name__}" if known else "graphs that are converted already"
-        raise UsageError(f"{', '.join(conversion)}: expected only with networkx graphs, got {given}")
+        return model_input(graphs, self.encoder, self.reading, conversion)

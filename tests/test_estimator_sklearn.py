@@ -1,15 +1,11 @@
-"""PiNetClassifier inside scikit-learn: its own checks, its tools, and models that travel."""
+"""PiNetClassifier inside scikit-learn: its own checks and its tools."""
 
 from __future__ import annotations
 
-import copy
-import io
-import pickle
 import re
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse
@@ -22,15 +18,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
-from minipinet.errors import DataError, Notice
+from minipinet.errors import Notice
 from minipinet.estimator import PiNetClassifier
 from minipinet.graphs import as_graph
-from minipinet.predictor import PiNet
-from tests.small_data import ROOT, python, same_bits, two_kinds
+from tests.small_data import ROOT, same_bits, two_kinds
 from tests.small_estimator import LABELS, MOLECULES, PAIRS, classifier
-
-#: Each edge of PAIRS one way, with another weight.
-ARCS = [(np.triu(A) * 2.5, X) for A, X in PAIRS]
 
 
 class RowClassifier(PiNetClassifier):
@@ -106,13 +98,16 @@ def test_a_list_of_graphs_is_no_table() -> None:
 
 
 def test_before_fit_nothing_is_predicted(tmp_path: Path) -> None:
-    for method in ("predict", "predict_proba", "transform"):
+    given: dict[str, tuple[Any, ...]] = {
+        "predict": (PAIRS,), "predict_proba": (PAIRS,), "transform": (PAIRS,), "score": (PAIRS, LABELS),
+        "attention": (PAIRS[0],), "save": (tmp_path / "model",), "get_feature_names_out": (),
+    }  # fmt: skip
+    before = {"fit", "fit_transform", "load", "get_params", "set_params", "set_output", "get_metadata_routing"}
+    public = {name for name in dir(PiNetClassifier) if not name.startswith("_")}
+    assert {name for name in public if not name.endswith("_request")} == before | set(given), "a new method"
+    for name, arguments in given.items():
         with pytest.raises(NotFittedError):
-            getattr(classifier(), method)(PAIRS)
-    with pytest.raises(NotFittedError):
-        classifier().save(tmp_path / "model")
-    with pytest.raises(NotFittedError):
-        classifier().get_feature_names_out()
+            getattr(classifier(), name)(*arguments)
 
 
 @pytest.mark.parametrize("graphs", [PAIRS, MOLECULES, [as_graph(A, X) for A, X in PAIRS]], ids=["pairs", "nx", "Graph"])
@@ -170,89 +165,3 @@ def test_calibration(ensemble: bool) -> None:
     assert probabilities.shape == (24, 2)
     assert np.allclose(probabilities.sum(axis=1), 1)
     assert clf.predict(list(data)).tolist() == clf.classes_[probabilities.argmax(axis=1)].tolist()
-
-
-def by_pickle(clf: PiNetClassifier) -> Any:
-    return pickle.loads(pickle.dumps(clf))
-
-
-def by_joblib(clf: PiNetClassifier) -> Any:
-    joblib.dump(clf, file := io.BytesIO())
-    file.seek(0)
-    return joblib.load(file)
-
-
-@pytest.mark.parametrize("travel", [by_pickle, by_joblib, copy.deepcopy])
-@pytest.mark.parametrize("pq", ["learned", (1, 0)])
-def test_it_survives_copies(travel: Any, pq: Any) -> None:
-    clf = classifier(node_label="atom", pq=pq, bias=True).fit(MOLECULES, LABELS)
-    other = travel(clf)
-    assert same_bits(other.predict_proba(MOLECULES), clf.predict_proba(MOLECULES))
-    assert same_bits(other.model_.params, clf.model_.params)
-    assert all(
-        w is None or not np.shares_memory(w, v) for w, v in zip(other.model_.params, clf.model_.params, strict=True)
-    )
-    assert (other.get_params(), other.history_) == (clf.get_params(), clf.history_)
-    assert travel(classifier()).get_params() == classifier().get_params()
-
-
-def test_a_pickle_holds_arrays_and_records_alone() -> None:
-    """Records of this package, NumPy arrays and Python values: no function, no closure, no file, no generator."""
-    clf = classifier(node_label="atom", validation=0.25, patience=3).fit(MOLECULES, LABELS)
-    found = set()
-
-    class Recorder(pickle.Unpickler):
-        def find_class(self, module: str, name: str) -> Any:
-            found.add(f"{module}.{name}")
-            return super().find_class(module, name)
-
-    Recorder(io.BytesIO(pickle.dumps(clf))).load()
-    ours = {name for name in found if name.startswith("minipinet.")}
-    assert {name.rpartition(".")[2] for name in ours} == {
-        "PiNetClassifier", "PiNet", "PiNetParams", "Settings", "FeatureEncoder", "Reading", "EpochRecord",
-    }  # fmt: skip
-    assert {name.partition(".")[0] for name in found - ours} == {"numpy"}
-
-
-@pytest.mark.parametrize(
-    ("graphs", "params"),
-    [
-        (PAIRS, {}),
-        (ARCS, {"weight": "w", "directed": True, "pq": (0.5, 1)}),
-        ([as_graph(A, X) for A, X in PAIRS], {"bias": True}),
-        (MOLECULES, {"node_label": "atom", "epochs": 3, "l2": 0.01, "random_state": 7}),
-        (MOLECULES, {"features": "degree", "validation": 0.25, "patience": 2, "dtype": "float64"}),
-        (MOLECULES, {"features": "constant", "out": 1}),
-    ],
-)
-def test_a_saved_model_answers_alike_and_can_be_trained_again(graphs: Any, params: Any, tmp_path: Path) -> None:
-    clf = classifier(**params).fit(graphs, LABELS)
-    clf.save(tmp_path / "model")
-    loaded = PiNetClassifier.load(tmp_path / "model")
-    assert same_bits(loaded.predict_proba(graphs), clf.predict_proba(graphs))
-    assert same_bits(loaded.transform(graphs), clf.transform(graphs))
-    assert loaded.predict(graphs).tolist() == clf.predict(graphs).tolist()
-    assert loaded.classes_.tolist() == clf.classes_.tolist()
-    assert loaded.n_features_in_ == clf.n_features_in_
-    assert same_bits(clone(loaded).fit(graphs, LABELS).model_.params, clf.model_.params)
-    if not isinstance(graphs[0], tuple):  # pairs are the estimator's own way
-        assert same_bits(PiNet.load(tmp_path / "model").probabilities(graphs), clf.predict_proba(graphs))
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "model").write_bytes(pickle.dumps(classifier()))
-    with pytest.raises(DataError, match="not a minipinet model"):
-        PiNetClassifier.load(tmp_path / "model")
-
-
-def test_a_saved_model_answers_alike_in_a_new_process(tmp_path: Path) -> None:
-    clf = classifier().fit(PAIRS, LABELS)
-    clf.save(tmp_path / "model")
-    code = """
-import sys
-import minipinet
-assert "sklearn" not in sys.modules
-from tests.small_estimator import PAIRS
-print(*minipinet.PiNetClassifier.load(sys.argv[1]).predict(PAIRS))
-"""
-    assert python(code, tmp_path / "model").stdout.split() == clf.predict(PAIRS).tolist()
