@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ SMALL = Settings(epochs=4, batch_size=7, hidden=6, out=4, lr=1e-2)
 DATA = two_kinds(24)
 #: What would end a script, begin an element, or leave an attribute, were it not escaped.
 EVIL = "</script><b>\"'&"
+#: Names of classes: such ones, long ones, from right to left, and of pictures; none has a space to break a line at.
+NAMES = (EVIL, "W" * 80, "line\nbreak\u202e\x00.", "\u05e9\u05dc\u05d5\u05dd", "\U0001f9ea" * 80)
+#: Labels of nodes, likewise.
+LABELS = ("C", "Cl", f'{EVIL}" onfocus="alert(1)', "$size ${x} $$", "m" * 5000, "\u05e9\u05dc\u05d5\u05dd", "a\nb")
 
 _VOID = {"meta", "input", "br", "img", "link", "path", "use", "circle", "rect"}
 
@@ -77,9 +82,41 @@ def cross_validated(folder: Path, data: Dataset = DATA, settings: Settings = SMA
     return folder
 
 
-def evil_data() -> Dataset:
-    """Return graphs whose name, classes and node labels are to be escaped."""
-    graphs = [make(n) for n in range(4, 10) for make in (nx.cycle_graph, nx.path_graph)]
-    for graph in graphs:
-        nx.set_node_attributes(graph, {node: EVIL if node % 2 else "C" for node in graph}, "atom")
-    return dataset_from_networkx(graphs, [EVIL, "<i>plain</i>"] * 6, node_label="atom", name=EVIL)
+def cross_validated_evil(folder: Path) -> tuple[Path, Dataset]:
+    """Cross-validate five classes of such names in ten folds; return the run, and the data."""
+    graphs = [make(n) for n in range(4, 14) for make in (nx.cycle_graph, nx.path_graph, nx.star_graph, nx.path_graph,
+                                                         nx.wheel_graph)]  # fmt: skip
+    for g, graph in enumerate(graphs):
+        nx.set_node_attributes(graph, {node: LABELS[(g + node) % len(LABELS)] for node in graph}, "atom")
+    data = dataset_from_networkx(graphs, list(NAMES) * 10, node_label="atom", name=EVIL + "n" * 80)
+    cross_validate(data, replace(SMALL, epochs=2), folds=10, run_dir=folder)
+    return folder, data
+
+
+def copied(run_dir: Path, folder: Path) -> Path:
+    """Return a copy of a run."""
+    for path in run_dir.rglob("*"):
+        if path.is_file():
+            target = folder / path.relative_to(run_dir)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    return folder
+
+
+def record_of(run_dir: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((run_dir / "run.json").read_text(encoding="utf-8"))
+    return record
+
+
+def unfinished(run_dir: Path, folder: Path, *, done: int, begun: int) -> Path:
+    """Return a run as it is when some folds are done and some have begun."""
+    copied(run_dir, folder)
+    (folder / "run.json").write_text(json.dumps({**record_of(run_dir), "results": None}), encoding="utf-8")
+    for k in range(done, 3):
+        (folder / f"fold-{k:02d}" / "model.safetensors").unlink()
+        log = folder / f"fold-{k:02d}" / "log.jsonl"
+        if k < done + begun:
+            log.write_text("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[:2]), encoding="utf-8")
+        else:
+            log.unlink()
+    return folder

@@ -41,7 +41,8 @@ def add_parser(commands: Any) -> None:
         type=common.whole_number,
         default=24,
         metavar="N",
-        help="draw so many graphs at most; 0: none (default: %(default)s)",
+        help="draw so many graphs at most, wrong ones first; with 64 attention columns each adds about 30 kB to the "
+        "file, 240 kB if it is of 100 nodes; 0: none (default: %(default)s, and the page says which are left out)",
     )
     parser.set_defaults(run=run)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ _THEME = {
     "#000000": "currentColor", "#555555": "var(--quiet)", "#ffffff": "var(--page)", "#0072b2": "var(--blue)",
     "#d55e00": "var(--orange)", "#009e73": "var(--green)",
 }  # fmt: skip
+#: Size of all text, in a figure 252 points wide: 11 pixels or more on a phone.
+_POINTS = 8.4
 _GREEN, _ORANGE = COLOURS[2], COLOURS[3]
 
 
@@ -41,6 +43,10 @@ def paths(run: Run) -> str:
 
 def _draw_paths(figure: Figure, *, found: Sequence[np.ndarray]) -> None:
     draw_square(figure, found)
+    for ax in figure.axes:
+        ax.set_title(ax.get_title(), pad=16)
+        for corner in ax.texts:  # in letters this large the upper two would meet
+            corner.set_text(corner.get_text().replace("sym norm A + I", "sym norm\nA + I"))
 
 
 def _draw_curves(figure: Figure, *, histories: Sequence[Sequence[EpochRecord]], majority: float | None) -> None:
@@ -65,20 +71,50 @@ def _draw_curves(figure: Figure, *, histories: Sequence[Sequence[EpochRecord]], 
 
 
 def _svg(draw: Callable[[Figure], None], name: str) -> str:
-    """Draw, and make of the file an element of a page: without a size of its own, ids that no other figure has."""
+    """Draw, and make of the file an element of a page: without a size of its own, ids that no other figure has.
 
-    def transparent(figure: Figure) -> None:
+    What the marks mean stands before it as HTML, which takes as many lines as it needs.
+    """
+    legend: list[str] = []
+
+    def for_page(figure: Figure) -> None:
         draw(figure)
+        figure.legends[0].remove()
+        handles = [pair for ax in figure.axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+        legend.extend(dict.fromkeys(_entry(handle, name) for handle, name in handles))
+        for text in figure.findobj(lambda artist: hasattr(artist, "set_fontsize")):
+            text.set(fontsize=_POINTS)
         figure.patch.set_visible(False)
         for ax in figure.axes:
             ax.patch.set_visible(False)
 
-    text = render(transparent, ("svg",))["svg"].decode()
+    text = render(for_page, ("svg",))["svg"].decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r"#[0-9a-fA-F]{6}\b", lambda colour: _THEME.get(colour[0].lower(), colour[0]), text)
+    text = re.sub(r"#[0-9a-fA-F]{6}\b", lambda colour: _of_page(colour[0]), text)
     prefix = re.sub(r"\W+", "-", name.lower())
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{prefix}-", text)
     view = re.search(r'viewBox="[^"]*"', text)
     assert view is not None
-    return re.sub(r"<svg\b[^>]*>", f'<svg {view[0]} role="img" aria-label="{escape(name)}">', text, count=1).strip()
+    text = re.sub(r"<svg\b[^>]*>", f'<svg {view[0]} role="img" aria-label="{escape(name)}">', text, count=1)
+    return f'<ul class="marks">{"".join(legend)}</ul>{text.strip()}'
+
+
+def _of_page(colour: str) -> str:
+    return _THEME.get(colour.lower(), colour)
+
+
+def _entry(handle: Any, name: str) -> str:
+    """Return an entry of the legend: a line or a mark of matplotlib's, and what it means."""
+    from matplotlib.colors import to_hex
+
+    colour = _of_page(to_hex(handle.get_color()))
+    if handle.get_linestyle() != "None":
+        dashes = ' stroke-dasharray="1.5 3"' if handle.get_linestyle() == ":" else ""
+        width = max(1.5, 2 * handle.get_linewidth())
+        shape = f'<path d="M0 6h22" stroke="{colour}" stroke-width="{width:.1f}"{dashes}/>'
+    elif handle.get_marker() == "D":
+        shape = f'<path d="M11 1l5 5l-5 5l-5 -5z" fill="var(--page)" stroke="{colour}" stroke-width="1.5"/>'
+    else:
+        shape = f'<circle cx="11" cy="6" r="4" fill="{colour}"/>'
+    return f'<li><svg viewBox="0 0 22 12" aria-hidden="true">{shape}</svg>{escape(name)}</li>'

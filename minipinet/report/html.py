@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 from string import Template
 from typing import Any
+
+#: Of a longer name the middle is left out: so many characters of its beginning and of its end stay.
+_BEGINNING, _END = 120, 40
+#: What draws nothing, or changes the order of what stands beside it; marks that join emoji and letters are left alone.
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"
+
+
+def shown(value: Any) -> str:
+    r"""Return a name from the data as a reader can see it: one line, of a bounded length, in an order of its own.
+
+    Line breaks, control characters, marks of direction and halves of characters are written as Python writes them. A
+    name with letters that run from right to left is set apart (U+2068, U+2069), so that the text around it stays in
+    order. This is no HTML yet.
+
+    Examples
+    --------
+    >>> shown("a\nb\u202ec"), shown(-1), len(shown("x" * 1000))
+    ('a\\nb\\u202ec', '-1', 161)
+    """
+    whole = "".join(
+        repr(c)[1:-1] if unicodedata.category(c) in _UNSEEN and c not in _JOINERS else c for c in str(value)
+    )
+    if len(whole) > _BEGINNING + _END + 1:
+        whole = f"{whole[:_BEGINNING]}\u2026{whole[-_END:]}"
+    backwards = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in whole)
+    return f"\u2068{whole}\u2069" if backwards else whole
 
 
 def text(value: Any) -> str:
@@ -14,8 +42,8 @@ def text(value: Any) -> str:
 
     Examples
     --------
-    >>> text("</script><b>")
-    '&lt;/script&gt;&lt;b&gt;'
+    >>> text("</script><b>"), text('"')
+    ('&lt;/script&gt;&lt;b&gt;', '&quot;')
     """
     return escape(str(value))
 
@@ -43,7 +71,7 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]], ki
 
 def confusion(classes: Sequence[Any], matrix: Sequence[Sequence[int]]) -> str:
     """Return a confusion matrix, a row a true class: numbers, and shares of their row as shades too."""
-    head = "".join(f'<th scope="col">{text(name)}</th>' for name in classes)
+    head = "".join(f'<th scope="col">{text(shown(name))}</th>' for name in classes)
     lines = []
     for i, (name, counts) in enumerate(zip(classes, matrix, strict=True)):
         cells = []
@@ -51,7 +79,7 @@ def confusion(classes: Sequence[Any], matrix: Sequence[Sequence[int]]) -> str:
             share = count / (sum(counts) or 1)
             hit = ' class="hit"' if i == j else ""
             cells.append(f'<td{hit} style="--share: {share:.3f}">{count}<small>{share:.0%}</small></td>')
-        lines.append(f'<tr><th scope="row">{text(name)}</th>{"".join(cells)}</tr>')
+        lines.append(f'<tr><th scope="row">{text(shown(name))}</th>{"".join(cells)}</tr>')
     top = f'<thead><tr><th scope="col">true \\ predicted</th>{head}</tr></thead>'
     return _table(
         "Confusion matrix: a row for each true class, a column for each predicted one", top, lines, "confusion"

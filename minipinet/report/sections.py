@@ -23,13 +23,13 @@ _CORNERS = (
 def title(run: Run) -> str:
     """Return what the page is called."""
     what = f"{len(run.trainings)}-fold cross-validation" if run.folds else "one model on all graphs"
-    return f"PiNet on {run.data['name']}: {what}"
+    return f"PiNet on {html.shown(run.data['name'])}: {what}"
 
 
 def lead(run: Run) -> str:
     """Return one sentence on the data."""
     classes = run.data["classes"]
-    named = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    named = ", ".join(map(html.shown, classes[:10])) + (", ..." if len(classes) > 10 else "")
     return f"{counted(run.data['graphs'], 'graph')} of {counted(len(classes), 'class', 'classes')} ({named})."
 
 
@@ -91,7 +91,7 @@ def _fold_table(run: Run, labelled: list[Labelled]) -> str:
     for k, training in enumerate(run.trainings):
         tested = len(training.split["test"])
         accuracy, loss = scored.get(k, (None, None))
-        right = "-" if accuracy is None else f"{round(accuracy * tested)} of {tested}"
+        right = "-" if accuracy is None else f"{round(accuracy * tested)}/{tested}"
         seconds = sum(record.seconds for record in training.history)
         epoch = str(training.epoch) if training.model is not None else _progress(run, training)
         rows.append([k, right, number(accuracy), number(loss), epoch, f"{seconds:.1f}"])
@@ -141,7 +141,7 @@ def paths(run: Run) -> str:
 
 def which(run: Run, labelled: list[Labelled], drawn: list[Drawn]) -> str:
     """Return which graphs are drawn, and by whose model."""
-    sizes = np.concatenate([np.diff(part.graphs.ptr) for part in labelled])
+    total = sum(len(part.index) for part in labelled)
     wrong = sum(graph.truth != graph.prediction for graph in drawn)
     if run.folds:
         model = "Each is shown with the model of the fold that tested it, which never saw it."
@@ -149,25 +149,49 @@ def which(run: Run, labelled: list[Labelled], drawn: list[Drawn]) -> str:
         model = "There is no test part: the model was trained on most of these graphs; those held out are so named."
     else:
         model = "There is no test part: these are graphs that the model was trained on."
-    large = int(np.count_nonzero(sizes > MOST_NODES))
-    left_out = f" {counted(large, 'graph')} of more than {MOST_NODES} nodes {'is' if large == 1 else 'are'} left out."
     return (
-        f"{len(drawn)} of {counted(len(sizes), 'graph')}: first {wrong} that were wrongly labelled, then "
-        f"{len(drawn) - wrong} rightly labelled, of either kind those that the model was surest of. "
-        f"{model}{left_out * bool(large)}"
+        f"{len(drawn)} of {counted(total, 'graph')}: first {wrong} that were wrongly labelled, then "
+        f"{len(drawn) - wrong} rightly labelled, of either kind those that the model was surest of. {model}"
     )
+
+
+def left_out(labelled: list[Labelled], drawn: list[Drawn]) -> str:
+    """Return which graphs are not drawn, and how to ask for them; nothing if all are."""
+    number = np.concatenate([part.index for part in labelled])
+    size = np.concatenate([np.diff(part.graphs.ptr) for part in labelled])
+    right = np.concatenate([part.scored.predictions == part.y for part in labelled])
+    fits = (size > 0) & (size <= MOST_NODES)
+    more = fits & ~np.isin(number, [graph.number for graph in drawn])
+    kinds = [
+        ("wrongly labelled", "", np.sort(number[more & ~right])),
+        (f"of more than {MOST_NODES} nodes", "never drawn", np.sort(number[size > MOST_NODES])),
+        ("without nodes", "never drawn", np.sort(number[size == 0])),
+    ]
+    found = [
+        f"<li>{counted(len(which), 'graph')} {kind}{never and f', {never}'}: {', '.join(map(str, which))}</li>"
+        for kind, never, which in kinds
+        if len(which)
+    ]
+    if others := int(np.count_nonzero(more & right)):
+        found.append(f"<li>{counted(others, 'graph')} rightly labelled: all others</li>")
+    if not found:
+        return ""
+    ask = "<p><code>minipinet report RUN --graphs N</code> draws N of them.</p>" if more.any() else ""
+    count = len(number) - len(drawn)
+    title = f"Which {counted(count, 'graph')} {'is' if count == 1 else 'are'} left out"
+    return f'<details class="left-out"><summary>{title}</summary><ul>{"".join(found)}</ul>{ask}</details>'
 
 
 def settings(run: Run) -> str:
     """Return everything that shaped the run."""
     encoder = run.data["encoder"]
     rows = [
-        ("data", run.data["name"]),
+        ("data", html.shown(run.data["name"])),
         ("digest of the data", run.data["digest"]),
         ("node features", encoder["kind"]),
         *((name, _value(value)) for name, value in run.settings.to_json().items()),
         ("versions", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
-        ("folder", run.folder.name),
+        ("folder", html.shown(run.folder.name)),
     ]
     return html.table("What the run was asked for, and what made it", [], rows, "words")
 

@@ -6,14 +6,17 @@
   if (!slider) return; // a report without a gallery
   const columnName = document.getElementById("column-name");
   const scoreOf = document.getElementById("score");
+  const onNodes = document.getElementById("on-nodes"); // null where nodes have no labels
 
   const signed = (x) => (x < 0 ? "\u2212" : "+") + Math.abs(x).toPrecision(3);
-  const columnText = (j) => (j ? `column ${j} of ${data.columns}` : `all ${data.columns} columns`);
+  // Column j is weights[:, j] of model.attention; -1, all of them together, stands behind the last.
+  const columnText = (j) => (j < 0 ? `all ${data.columns} columns` : `column ${j}`);
 
   const cards = [...document.querySelectorAll(".card")].map((element, k) => {
     const graph = data.graphs[k];
     const nodes = [...element.querySelectorAll(".node")];
     const card = { element, graph, nodes, chosen: null, numbering: 0 };
+    card.labels = graph.labels && nodes.map((node) => node.querySelector("text").textContent); // as much as fits
     nodes.forEach((node, i) => {
       const choose = () => chooseNode(card, i);
       node.addEventListener("pointerenter", choose);
@@ -26,11 +29,11 @@
   });
 
   function weightOf(card, i, j) {
-    return card.graph.weights[card.graph.place[i]][j];
+    return card.graph.weights[card.graph.place[i]].at(j);
   }
 
   function shareOf(card, i, j) {
-    return card.graph.shares[card.graph.place[i]][j][scoreOf.selectedIndex];
+    return card.graph.shares[card.graph.place[i]].at(j)[scoreOf.selectedIndex];
   }
 
   function draw(card) {
@@ -43,12 +46,13 @@
       node.style.setProperty("--size", Math.sqrt(weights[i] / mostWeight));
       node.style.setProperty("--plus", Math.max(shares[i], 0) / mostShare);
       node.style.setProperty("--minus", Math.max(-shares[i], 0) / mostShare);
+      node.classList.toggle("against", shares[i] < 0);
       node.setAttribute("aria-label", nodeText(card, i));
     });
     const score = scoreOf.selectedIndex;
-    const total = card.graph.totals[j][score];
+    const total = card.graph.totals.at(j)[score];
     card.element.querySelector(".total").textContent =
-      `Class ${card.graph.classes[score]}: ${columnText(j)} add${j ? "s" : ""} ${signed(total)} to the score of ` +
+      `Class ${card.graph.classes[score]}: ${columnText(j)} add${j < 0 ? "" : "s"} ${signed(total)} to the score of ` +
       `${signed(card.graph.scores[score])}` + (card.graph.bias[score] ? `, the bias ${signed(card.graph.bias[score])}.` : ".");
     if (card.chosen !== null) tell(card);
   }
@@ -58,7 +62,7 @@
     const number = card.graph.numberings[card.numbering][i];
     const label = card.graph.labels ? `, label ${card.graph.labels[i]}` : "";
     return (
-      `Node ${number}${label}: attention ${weightOf(card, i, j).toPrecision(3)}${j ? "" : " (mean)"}, ` +
+      `Node ${number}${label}: attention ${weightOf(card, i, j).toPrecision(3)}${j < 0 ? " (mean)" : ""}, ` +
       `adds ${signed(shareOf(card, i, j))} to class ${card.graph.classes[scoreOf.selectedIndex]}.`
     );
   }
@@ -84,14 +88,19 @@
     card.nodes[next < 0 ? last : next > last ? 0 : next].focus();
   }
 
+  // Labels while the nodes are numbered as given, unless numbers are asked for.
+  function write(card) {
+    const labels = card.numbering === 0 && onNodes && onNodes.value === "label" ? card.labels : null;
+    const texts = labels || card.graph.numberings[card.numbering];
+    card.nodes.forEach((node, i) => (node.querySelector("text").textContent = texts[i]));
+  }
+
   function renumber(card) {
     const { graph, element } = card;
     card.numbering = (card.numbering + 1) % graph.numberings.length;
     const k = card.numbering;
-    card.nodes.forEach((node, i) => {
-      node.querySelector("text").textContent = graph.numberings[k][i];
-      node.setAttribute("aria-label", nodeText(card, i));
-    });
+    write(card);
+    card.nodes.forEach((node, i) => node.setAttribute("aria-label", nodeText(card, i)));
     let kept = true;
     element.querySelectorAll(".bits tbody tr").forEach((row, r) => {
       const [digits, hex] = graph.bits[k][r];
@@ -111,12 +120,13 @@
 
   function update() {
     const j = slider.valueAsNumber;
-    columnName.textContent = j ? `${j} of ${data.columns}` : `all ${data.columns}`;
+    columnName.textContent = j < 0 ? `all ${data.columns}` : j;
     slider.setAttribute("aria-valuetext", columnText(j));
     cards.forEach(draw);
   }
 
   slider.addEventListener("input", update);
   scoreOf.addEventListener("change", update);
+  if (onNodes) onNodes.addEventListener("change", () => cards.forEach(write));
   update();
 })();
