@@ -19,7 +19,8 @@ GREEK = "alpha beta gamma delta theta lambda eta pi rho sigma omega varepsilon v
 #: Symbols whose names in the code are others than they read.
 NAMES = {
     r"\Pi": {"permutation"}, "E": {"own", "at_own"}, "D": {"deg"}, "Y": {"y"}, "z": {"logits", "Z"}, "z_{cf}": {"R"},
-    "s": {"s", "s_r", "s_c"}, "A": {"A", "A_T", "weight", "indptr", "indices", "data"}, "A^T": {"A_T"}, "R_1": {"Z"},
+    "F_A^{(0)}": {"F_0"}, "s": {"s", "s_r", "s_c"},
+    "A": {"A", "A_T", "weight", "indptr", "indices", "data"}, "A^T": {"A_T"}, "R_1": {"Z"},
     "(p, q)": {"pq"}, r"\hat D": set(), "Z_A": {"Z_A", "weights"}, "b_D": {"b_D", "bias"}, "W_D": {"W_D", "W"},
 }  # fmt: skip
 #: Numbers of equations as docstrings give them: "eq. 1 to 4", "Equation (paper, 3)", "(paper, eq. 2 and 5)".
