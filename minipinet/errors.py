@@ -36,7 +36,7 @@ class Notice(UserWarning):
 
 
 #: Packages whose lines are nobody's own: a call from one of them was asked for further out.
-_LIBRARIES = {"minipinet", "sklearn", "joblib"}
+_LIBRARIES = {"minipinet", "sklearn", "joblib", "contextlib"}
 
 
 def notify(text: str) -> None:

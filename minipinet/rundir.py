@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,7 +24,7 @@ from minipinet._files import (
     write_json,
     write_whole,
 )
-from minipinet.errors import DataError, MinipinetError, Notice, UsageError
+from minipinet.errors import DataError, MinipinetError, UsageError, notify
 from minipinet.train import EpochRecord, TrainState
 
 FORMAT = "minipinet run 1"
@@ -174,7 +173,7 @@ def _check_same(found: Mapping[str, Any], asked: Mapping[str, Any], folder: Path
     versions = _surroundings()["versions"]
     if found.get("versions") != versions:
         changed = "; ".join(_differences(found.get("versions"), versions))
-        warnings.warn(f"{folder}: begun with other versions, the last bits may differ: {changed}", Notice, stacklevel=4)
+        notify(f"{folder}: begun with other versions, the last bits may differ: {changed}")
 
 
 def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from minipinet._words import counted, have, listed
 from minipinet.adjacency import as_features
 from minipinet.datasets.values import as_array, as_values
-from minipinet.errors import DataError, Notice, UsageError
+from minipinet.errors import DataError, UsageError, notify
 
 #: The choices of `features`; what each needs of (node labels, attributes).
 KINDS = {
@@ -85,7 +84,7 @@ class FeatureEncoder(NamedTuple):
         """
         X, notices = self.encode_quietly(node_labels, attributes, deg)
         for text in notices:
-            warnings.warn(text, Notice, stacklevel=2)
+            notify(text)
         return X
 
     def encode_quietly(
@@ -187,7 +186,7 @@ def fit_encoder(kind: str, node_labels: Any, attributes: Any, deg: Any) -> Featu
     if encoder.num_features:
         return encoder
     text = f"features: {kind!r} of {counted(deg.size, 'node')} makes no column, so every node has the one feature 1"
-    warnings.warn(text, Notice, stacklevel=2)
+    notify(text)
     return FeatureEncoder("constant")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from importlib import resources
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.download import obtain
 from minipinet.datasets.encoder import FeatureEncoder, check_encoder, check_kind
 from minipinet.datasets.tu import TUContent, parse_tu
-from minipinet.errors import DataError, Notice, UsageError
+from minipinet.errors import DataError, UsageError, notify
 from minipinet.settings import truth
 from minipinet.union import DisjointUnion
 
@@ -88,7 +87,7 @@ def load_dataset(
     content = _find(name_or_path, data_dir, base_url, progress, labelled=True)
     dataset = assemble(content, features, keep_repeats=keep_repeats, directed=directed, encoder=encoder)
     for text in dataset.notices:
-        warnings.warn(text, Notice, stacklevel=2)
+        notify(text)
     return dataset
 
 
@@ -138,7 +137,7 @@ def load_graphs(
         content, encoder.kind, keep_repeats=keep_repeats, directed=directed, encoder=encoder
     )
     for text in notices:
-        warnings.warn(text, Notice, stacklevel=2)
+        notify(text)
     return graphs
 
 
