@@ -143,7 +143,7 @@ def _gallery(run: Run, dataset: Dataset | None, labelled: list[Labelled], graphs
         columns=run.settings.out,
         last=run.settings.out - 1,
         on_nodes="" if dataset is None or dataset.node_labels is None else html.asset("on-nodes.html"),
-        cards="\n".join(card(graph, run.folds) for graph in drawn),
+        cards="\n".join(card(graph, run.cross_validated) for graph in drawn),
     )
 
 

@@ -26,8 +26,8 @@ class Training(NamedTuple):
     epoch: int  #: whose weights the model has, or would have now; 0 before the first
 
     @property
-    def kept(self) -> EpochRecord | None:
-        """The record of that epoch."""
+    def chosen(self) -> EpochRecord | None:
+        """The record of that epoch, whose weights were chosen."""
         return self.history[self.epoch - 1] if self.epoch else None
 
 
@@ -37,7 +37,7 @@ class Run(NamedTuple):
     folder: Path
     settings: Settings
     data: dict[str, Any]  #: as :func:`minipinet.runs.describe_data` says it
-    folds: bool  #: whether the trainings are the folds of a cross-validation
+    cross_validated: bool  #: whether the trainings are its folds; else there is one, on all graphs
     trainings: list[Training]
     results: dict[str, Any] | None  #: as ``run.json`` has them; None: the run is not finished
     versions: dict[str, str]
@@ -70,7 +70,7 @@ def read_run(run_dir: str | os.PathLike[str]) -> Run:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = train_pinet(load_dataset("MUTAG")[:20], Settings(epochs=2, hidden=4, out=2), run_dir=folder)
     ...     run = read_run(folder)
-    >>> run.folds, len(run.trainings[0].history), run.data["name"]
+    >>> run.cross_validated, len(run.trainings[0].history), run.data["name"]
     (False, 2, 'MUTAG')
     """
     folder = as_run_folder(run_dir)
@@ -79,21 +79,21 @@ def read_run(run_dir: str | os.PathLike[str]) -> Run:
         raise UsageError(f"run_dir: there is no run in {folder}")
     try:
         settings = Settings.from_json(record["settings"])
-        folds = record["kind"] == "cross-validation"
-        splits = record["splits"] if folds else [record["split"]]
+        cross_validated = record["kind"] == "cross-validation"
+        splits = record["splits"] if cross_validated else [record["split"]]
         data, results, versions = dict(record["data"]), record["results"], dict(record["versions"])
-        chosen = [fold["epoch"] for fold in results["folds"]] if folds and results else [None] * len(splits)
-        if not folds and results:
-            chosen = [results["epoch"]]
-        parts = [folder / f"fold-{k:02d}" for k in range(len(splits))] if folds else [folder]
+        epochs = [fold["epoch"] for fold in results["folds"]] if cross_validated and results else [None] * len(splits)
+        if not cross_validated and results:
+            epochs = [results["epoch"]]
+        parts = [folder / f"fold-{k:02d}" for k in range(len(splits))] if cross_validated else [folder]
         trainings = [
-            _training(part, split, epoch, settings) for part, split, epoch in zip(parts, splits, chosen, strict=True)
+            _training(part, split, epoch, settings) for part, split, epoch in zip(parts, splits, epochs, strict=True)
         ]
     except (LookupError, TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{folder / RECORD}: is not the whole record of a run ({error!r})") from error
-    return Run(folder, settings, data, folds, trainings, results, versions)
+    return Run(folder, settings, data, cross_validated, trainings, results, versions)
 
 
 def _training(folder: Path, split: Mapping[str, Any], epoch: int | None, settings: Settings) -> Training:

@@ -50,7 +50,7 @@ def label(run: Run, dataset: Dataset) -> list[Labelled]:
     labelled = []
     for k, training in enumerate(run.trainings):
         if training.model is not None:
-            index = training.split["test"] if run.folds else np.arange(len(dataset))
+            index = training.split["test"] if run.cross_validated else np.arange(len(dataset))
             part, model = dataset[index], training.model
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", Notice)  # labels that only other parts have are what a fold is about
@@ -66,7 +66,7 @@ def summarise(run: Run, labelled: list[Labelled]) -> dict[str, Any] | None:
 
     A finished cross-validation has them in its record, and these are they.
     """
-    if run.folds and run.results:
+    if run.cross_validated and run.results:
         return dict(run.results["summary"])
     if not labelled:
         return None

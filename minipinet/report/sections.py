@@ -22,7 +22,7 @@ _CORNERS = (
 
 def title(run: Run) -> str:
     """Return what the page is called."""
-    what = f"{len(run.trainings)}-fold cross-validation" if run.folds else "one model on all graphs"
+    what = f"{len(run.trainings)}-fold cross-validation" if run.cross_validated else "one model on all graphs"
     return f"PiNet on {html.shown(run.data['name'])}: {what}"
 
 
@@ -39,7 +39,7 @@ def state(run: Run) -> str:
         return ""
     done = sum(training.model is not None for training in run.trainings)
     begun = sum(bool(training.history) for training in run.trainings) - done
-    if run.folds:
+    if run.cross_validated:
         said = f"{done} of {counted(len(run.trainings), 'fold')} are done, {begun} more have begun."
     else:
         said = f"{len(run.trainings[0].history)} of {counted(run.settings.epochs, 'epoch')} are done."
@@ -49,16 +49,16 @@ def state(run: Run) -> str:
 def tiles(run: Run, summary: dict[str, Any] | None) -> list[tuple[str, str, str]]:
     """Return the figures to be seen first."""
     found: list[tuple[str, str, str]] = []
-    if not run.folds and (kept := run.trainings[0].kept):
-        found.append(("Accuracy in training", number(kept.accuracy), f"in epoch {kept.epoch}, while it learned"))
-        if kept.validation_accuracy is not None:
+    if not run.cross_validated and (chosen := run.trainings[0].chosen):
+        found.append(("Accuracy in training", number(chosen.accuracy), f"in epoch {chosen.epoch}, while it learned"))
+        if chosen.validation_accuracy is not None:
             held_out = f"on {len(run.trainings[0].split['validation'])} graphs held out"
-            found.append(("Accuracy in validation", number(kept.validation_accuracy), held_out))
+            found.append(("Accuracy in validation", number(chosen.validation_accuracy), held_out))
     if summary is None:
         return found
     accuracy, folds = spread(summary["accuracy_mean"], summary["accuracy_sd"]), summary["folds"]
     majority = ("Majority class", number(summary["majority_rate"]), "what always answering the largest class reaches")
-    if run.folds:
+    if run.cross_validated:
         over = f"mean and standard deviation over {counted(folds, 'fold')}" if folds > 1 else "of one fold"
         found.append(("Accuracy", accuracy, f"{over}, on graphs not trained on"))
     else:
@@ -76,7 +76,7 @@ def results(run: Run, labelled: list[Labelled], summary: dict[str, Any] | None) 
         pieces.append("<p>No graphs are scored yet, or the data of the run are not at hand.</p>")
     else:
         pieces.append(html.confusion(summary["classes"], summary["confusion_matrix"]))
-    if run.folds:
+    if run.cross_validated:
         pieces.append(_fold_table(run, labelled))
     if table := _pq_table(run):
         pieces.append(table)
@@ -105,17 +105,17 @@ def _progress(run: Run, training: Training) -> str:
 
 def _pq_table(run: Run) -> str:
     """Return p and q of each layer: mean and spread over the trainings, each at its own epoch."""
-    kept = [record for training in run.trainings if (record := training.kept)]
-    if not kept:
+    chosen = [record for training in run.trainings if (record := training.chosen)]
+    if not chosen:
         return ""
     rows = []
     for k, layer in enumerate(LAYERS):
-        columns = [np.array([getattr(record, name)[k] for record in kept]) for name in "pq"]
-        spreads = run.settings.learned_pq and len(kept) > 1
+        columns = [np.array([getattr(record, name)[k] for record in chosen]) for name in "pq"]
+        spreads = run.settings.learned_pq and len(chosen) > 1
         rows.append([layer, *(spread(float(x.mean()), float(x.std(ddof=1)) if spreads else None) for x in columns)])
     what = "Learned p and q" if run.settings.learned_pq else "p and q, fixed"
-    over = f": mean and standard deviation over {counted(len(kept), 'training')}" if run.settings.learned_pq else ""
-    return html.table(what + over * (len(kept) > 1), ["layer", "p", "q"], rows)
+    over = f": mean and standard deviation over {counted(len(chosen), 'training')}" if run.settings.learned_pq else ""
+    return html.table(what + over * (len(chosen) > 1), ["layer", "p", "q"], rows)
 
 
 def curves(run: Run, summary: dict[str, Any] | None) -> str:
@@ -143,7 +143,7 @@ def which(run: Run, labelled: list[Labelled], drawn: list[Drawn]) -> str:
     """Return which graphs are drawn, and by whose model."""
     total = sum(len(part.index) for part in labelled)
     wrong = sum(graph.truth != graph.prediction for graph in drawn)
-    if run.folds:
+    if run.cross_validated:
         model = "Each is shown with the model of the fold that tested it, which never saw it."
     elif "validation" in run.trainings[0].split:
         model = "There is no test part: the model was trained on most of these graphs; those held out are so named."
