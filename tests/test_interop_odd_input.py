@@ -160,6 +160,7 @@ def test_from_grakel(graph: Any, labels: list[Any], several: Any) -> None:
         takes_it_or_says_why(lambda: dataset_from_networkx(graphs, [0] * len(graphs), node_label="label"))
 
 
+@example(attributes=[0, 1, 2], options={"encoder": 3}, several=None)
 @given(
     attributes=st.lists(ATOMS | arrays(), min_size=3, max_size=3),
     options=few(
