@@ -114,7 +114,7 @@ def test_the_caption_of_curves_says_what_is_not_alike(tmp_path: Path, all_drawn:
 
     for name in ("isomorphism-sizes", "isomorphism-steps"):
         assert CONSTANT in caption(all_drawn[name])
-    published = "published: of random labels; their PiNet has fixed p and q"
+    published = "published: of random labels, their PiNet with p = 1, q = 0"
     assert published in caption(all_drawn["isomorphism-sizes"])
     assert published not in caption(all_drawn["isomorphism-steps"]), "no curve there is published"
     random = [row._replace(cell=row.cell._replace(features="random")) for row in trials([0.5])]

@@ -42,7 +42,7 @@ SDS = {
     "PROTEINS": ("4 4 2 1 6 6", 23), "PTC": ("7 5 2 3 6 4", 27),
 }  # fmt: skip
 #: The isomorphism test by training graphs of a class, hundredths, with the sum of each column.
-CURVES_DOWN = ("pinet", "gcn-sum", "gcn-dense", "wl", "patchy-san")
+CURVES_DOWN = ("pinet-p1q0", "gcn-sum", "gcn-dense", "wl", "patchy-san")
 CURVES = {
     2: ("70 27 39 25 21", 182), 4: ("65 30 35 20 20", 170), 6: ("74 50 32 22 22", 200), 8: ("76 39 41 22 25", 203),
     10: ("78 23 40 21 24", 186), 12: ("77 28 42 17 29", 193), 14: ("84 42 40 19 32", 217),

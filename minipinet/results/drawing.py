@@ -99,7 +99,9 @@ def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: s
         for k, model in enumerate(models):
             colour = COLOURS[k % len(COLOURS)]
             if points := sorted(panel.ours.get(model, {}).items()):
-                low, high = ([found.mean + sign * (found.sd or 0.0) for _, found in points] for sign in (-1, 1))
+                low, high = (
+                    [min(found.mean + sign * (found.sd or 0.0), 1.0) for _, found in points] for sign in (-1, 1)
+                )
                 ax.fill_between([at for at, _ in points], low, high, color=colour, alpha=0.15, linewidth=0)
                 # Ever thinner, with hollow marks ever smaller: curves that lie on each other can all be seen.
                 ax.plot(
@@ -120,7 +122,7 @@ def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: s
     axes[-1].set_xlabel(_BY[by])
     finish(
         figure, axes, caption, "bands: ± one standard deviation over trials",
-        *(["published: of random labels; their PiNet has fixed p and q"] if any_published else []),
+        *(["published: of random labels, their PiNet with p = 1, q = 0"] if any_published else []),
         *([CONSTANT] if any(panel.features == "constant" for panel in panels) else []),
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ class FoldResults(NamedTuple):
 
     key: Key
     results: list[Result]
-    models: list[str]  #: those of the experiment, if it was begun in full, and all that are found
+    models: list[str]  #: those of the experiment, where all are to be run and it was begun, and all that are found
     datasets: list[str]  #: those found, and PTC
     accuracy: dict[tuple[str, str], Values]
     seconds: dict[tuple[str, str], Values]
@@ -75,7 +75,7 @@ def make_fold_results(key: Key, results: Sequence[Result]) -> FoldResults:
             accuracy[model, "PTC"] = {at: sum(accuracy[part][at] for part in parts) / 4 for at in sorted(places)}
     repeats["PTC"] = max(repeats.get(part, 1) for part in PTC)
     own = own_models(key)
-    if found.isdisjoint(own):
+    if found.isdisjoint(own) or not is_whole(key):
         own = []
     order = [*own, *(model + QUICK_MARK for model in own_models(key))]
     datasets = in_order({dataset for _, dataset in accuracy}, ORDER)
@@ -99,6 +99,14 @@ def own_models(key: Key) -> list[str]:
     models = {comparison.NAME: comparison.MODELS, message_passing.NAME: message_passing.MODELS}
     own = models.get(key.experiment, ())
     return [model for model in own if not (key.protocol == "fair" and model == "pinet-manual")]
+
+
+def is_whole(key: Key) -> bool:
+    """Return whether all models on all data sets are to be run: protocol ``paper``, nodes in their own order.
+
+    What the other protocols and shuffled nodes are to show they show on some; there, what is begun is all there is.
+    """
+    return key.protocol == "paper" and not key.shuffled
 
 
 def splits_of(folds: FoldResults, dataset: str) -> list[Row]:

@@ -12,6 +12,7 @@ from minipinet.results.fold_results import (
     FoldResults,
     count_of,
     estimate_of,
+    is_whole,
     majority,
     make_fold_results,
     nested,
@@ -162,7 +163,7 @@ def _table(
     notes: list[str],
 ) -> Table:
     own = [model for model in own_models(folds.key) if model in folds.models]
-    asked = {(model, dataset) for model in own for dataset in DATASETS}
+    asked = {(model, dataset) for model in own for dataset in DATASETS if is_whole(folds.key)}
     asked |= {(model, dataset) for model, dataset in folds.accuracy if dataset != "PTC"}
     state = state_notes(folds.results, [count_of(folds, *pair) for pair in asked])
     return Table(folds.key, name, title_of(folds.key, what), labels, columns, lines, state + notes)
@@ -170,7 +171,7 @@ def _table(
 
 def _wide(folds: FoldResults) -> list[str]:
     """Return the data sets that the accuracies are shown of: those of the paper, and what else there is."""
-    full = any(model in own_models(folds.key) for model in folds.models)
+    full = is_whole(folds.key) and any(model in own_models(folds.key) for model in folds.models)
     parts = () if "PTC" in folds.datasets else PTC
     found = [dataset for dataset in folds.datasets if dataset not in PTC or dataset in parts]
     return in_order({*found, *(PAPER if full else ())}, [*PAPER, *PTC])
