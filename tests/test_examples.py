@@ -31,12 +31,17 @@ RUNS: dict[str, list[tuple[list[str], str]]] = {
 }
 
 
-def run(path: Path | str, *args: str, folder: Path) -> str:
-    """Run a script in a new process and return what it prints."""
-    done = subprocess.run(
+def start(path: Path | str, *args: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script in a new process to its end."""
+    return subprocess.run(
         [sys.executable, str(path), *args], cwd=folder, env=environment(), text=True, capture_output=True, timeout=300,
         check=False,
     )  # fmt: skip
+
+
+def run(path: Path | str, *args: str, folder: Path) -> str:
+    """Run a script in a new process and return what it prints."""
+    done = start(path, *args, folder=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -61,10 +66,37 @@ def test_an_example_prints_what_it_should(name: str, tmp_path: Path) -> None:
         assert re.search(expected, printed), f"{name} {args} printed\n{printed}"
 
 
-def test_a_wrong_command_is_told(tmp_path: Path) -> None:
-    script = str(ROOT / "scripts" / "examples" / "own_graphs.py")
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, env=environment(), capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (1, b"usage: own_graphs.py {train,predict} MODEL\n")
+USAGE = "usage: {} [EPOCHS], a whole number from 1 to 999999"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        ("own_graphs.py", [], "usage: own_graphs.py {train,predict} MODEL"),
+        ("own_graphs.py", ["trian", "model"], "usage: own_graphs.py {train,predict} MODEL"),
+        ("own_graphs.py", ["predict", "model"], "own_graphs.py: model: no such file"),
+        ("own_graphs.py", ["predict", "."], "own_graphs.py: .: is a folder"),
+        ("own_graphs.py", ["train", "none/model"], "own_graphs.py: "),
+        *[("grid_search.py", args, USAGE.format("grid_search.py")) for args in (["0"], ["9" * 12], ["2", "3"])],
+        ("pq_study.py", ["many"], USAGE.format("pq_study.py")),
+        ("new_molecules.py", ["CCO", "C1CC"], "new_molecules.py: smiles: entry 1: expected SMILES, got 'C1CC'"),
+        ("new_molecules.py", ["CCO", "CC(C)(C)(C)C"], "new_molecules.py: smiles: entry 1: 'CC(C)(C)(C)C' is no"),
+        ("verify_layer.py", ["--help"], "usage: verify_layer.py, without arguments"),
+    ],
+)
+def test_a_wrong_command_is_told_in_one_line(name: str, args: list[str], message: str, tmp_path: Path) -> None:
+    if name == "new_molecules.py":
+        pytest.importorskip("rdkit")
+    done = start(ROOT / "scripts" / "examples" / name, *args, folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith(message)
+
+
+def test_molecules_without_rdkit_are_told_before_training(tmp_path: Path) -> None:
+    code = "import runpy, sys; sys.modules['rdkit'] = None; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    done = start("-c", code, str(ROOT / "scripts" / "examples" / "new_molecules.py"), folder=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "from_smiles needs rdkit.Chem: pip install 'minipinet[smiles]'" in done.stderr
 
 
 def test_the_readmes_ten_lines_work_in_two_processes(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
     python scripts/examples/grid_search.py [EPOCHS]
 
 MUTAG, 141 graphs to choose on and 47 to test, by default 60 epochs; `n_jobs=-1` in GridSearchCV would use all cores.
+Needs scikit-learn: pip install 'minipinet[sklearn]'.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -15,7 +17,7 @@ from minipinet import PiNetClassifier
 from minipinet.datasets import load_dataset
 
 
-def main(epochs: int) -> None:
+def main(epochs: int = 60) -> None:
     data = load_dataset("MUTAG")
     graphs, test_graphs, y, test_y = train_test_split(
         list(data), data.labels, test_size=0.25, stratify=data.labels, random_state=0
@@ -32,4 +34,8 @@ def main(epochs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)
+    given = sys.argv[1:]
+    if len(given) > 1 or not all(re.fullmatch("[1-9][0-9]{0,5}", text) for text in given):
+        print("usage: grid_search.py [EPOCHS], a whole number from 1 to 999999", file=sys.stderr)
+        sys.exit(2)
+    main(*map(int, given))

@@ -1,4 +1,4 @@
-"""Train on MUTAG and label molecules that are written as SMILES; needs RDKit: pip install 'minipinet[smiles]'.
+"""Train on MUTAG and label molecules that are written as SMILES; needs RDKit: pip install 'minipinet[sklearn,smiles]'.
 
     python scripts/examples/new_molecules.py "O=[N+]([O-])c1ccc2ccccc2c1" CCO
 
@@ -13,6 +13,7 @@ import sys
 
 from minipinet import PiNetClassifier
 from minipinet.datasets import load_dataset
+from minipinet.errors import MinipinetError
 from minipinet.interop.networkx import to_networkx
 from minipinet.interop.smiles import from_smiles
 
@@ -21,6 +22,7 @@ EXAMPLES = ["O=[N+]([O-])c1cc2ccc3cccc4ccc(c1)c2c34", "O=[N+]([O-])c1ccc(O)cc1",
 
 
 def main(smiles: list[str]) -> None:
+    molecules = from_smiles(smiles)  # before training, as a text may be no molecule
     data = load_dataset("MUTAG")
     graphs = to_networkx(data)
     for G in graphs:
@@ -28,9 +30,13 @@ def main(smiles: list[str]) -> None:
             node["label"] = SYMBOLS[node["label"]]
     clf = PiNetClassifier(node_label="label", epochs=100, random_state=0)
     clf.fit(graphs, ["mutagenic" if label == 1 else "not" for label in data.labels])
-    for text, row in zip(smiles, clf.predict_proba(from_smiles(smiles)), strict=True):
+    for text, row in zip(smiles, clf.predict_proba(molecules), strict=True):
         print(f"{text}: {clf.classes_[row.argmax()]} ({row.max():.2f})")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or EXAMPLES)
+    try:
+        main(sys.argv[1:] or EXAMPLES)
+    except MinipinetError as error:
+        print(f"new_molecules.py: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -3,6 +3,8 @@
     python scripts/examples/own_graphs.py train model.safetensors
     python scripts/examples/own_graphs.py predict model.safetensors
 
+Needs scikit-learn: pip install 'minipinet[sklearn]'.
+
 The graphs here are molecules of a made-up kind: of each two, one has its oxygen atom at the end of the chain, the
 other in its middle. Put your own in the place of `molecule`: any nodes, and what is known of them as attributes.
 """
@@ -14,6 +16,7 @@ import sys
 import networkx as nx
 
 from minipinet import PiNetClassifier
+from minipinet.errors import MinipinetError
 
 
 def molecule(n: int, oxygen: int) -> nx.Graph:
@@ -43,5 +46,10 @@ def predict(path: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in ("train", "predict"):
-        sys.exit("usage: own_graphs.py {train,predict} MODEL")
-    {"train": train, "predict": predict}[sys.argv[1]](sys.argv[2])
+        print("usage: own_graphs.py {train,predict} MODEL", file=sys.stderr)
+        sys.exit(2)
+    try:
+        {"train": train, "predict": predict}[sys.argv[1]](sys.argv[2])
+    except MinipinetError as error:
+        print(f"own_graphs.py: {error}", file=sys.stderr)
+        sys.exit(2)
