@@ -118,12 +118,12 @@ def test_a_data_set_that_is_called_ptc_is_not_the_mean() -> None:
 
 @pytest.mark.parametrize("other", [{"protocol": "fair"}, {"protocol": "released"}, {"shuffled": 1}])
 def test_what_is_run_on_some_models_and_sets_alone_misses_no_others(other: dict[str, Any]) -> None:
-    rows = folds([0.5] * 10, **other)
+    rows = folds([0.5] * 10, "wl", **other)
     if "fair" in other.values():  # its settings are chosen, fold by fold
-        rows = [made._replace(settings=system_named("pinet").settings) for made in rows]
+        rows = [made._replace(settings=system_named("wl").settings) for made in rows]
     tables = by_name(rows)
-    assert [found.labels for found in tables["accuracy"].lines if found.labels[1] == "ours"] == [("pinet", "ours")]
-    assert [found.labels[1] for found in tables["published"].lines] == ["pinet"]
+    assert [found.labels for found in tables["accuracy"].lines if found.labels[1] == "ours"] == [("wl", "ours")]
+    assert [found.labels[1] for found in tables["published"].lines] == ["wl"]
     assert not [note for table in tables.values() for note in table.notes if note.startswith("unfinished")]
     assert by_name(rows[:4])["accuracy"].notes[0] == "unfinished: 4 of 10 cells are there"
 
