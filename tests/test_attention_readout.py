@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from minipinet import attention_readout
@@ -27,6 +27,9 @@ from minipinet.union import DisjointUnion, disjoint_union
 from minipinet.verify import check_pair
 from tests import strategies, tolerances
 from tests.tolerances import relative_error, tree_error
+
+#: A failure is told as it was found: shrinking one, example by example, takes minutes here.
+told_at_once = settings(phases=(Phase.explicit, Phase.reuse, Phase.generate), report_multiple_bugs=False)
 
 
 def pool_of(union: DisjointUnion, merge: bool = True, dtype: str = "float64") -> Pool:
@@ -54,6 +57,7 @@ def rough(pool: Pool, graph: int, H: Array) -> Array:
     return H
 
 
+@told_at_once
 @given(strategies.unions(), st.booleans(), st.sampled_from([1, 2, 3, 5]), st.booleans())
 def test_fused_is_stepwise(union: DisjointUnion, merge: bool, C: int, bias: bool) -> None:
     pool = pool_of(union, merge)
@@ -70,6 +74,7 @@ def test_fused_is_stepwise(union: DisjointUnion, merge: bool, C: int, bias: bool
 @pytest.mark.gradient
 @pytest.mark.parametrize("C", [1, 2, 3])
 @pytest.mark.parametrize("method", ["central", "complex"])
+@told_at_once
 @given(union=strategies.unions())
 def test_gradients_of_the_fused_form(union: DisjointUnion, method: str, C: int) -> None:
     pool = pool_of(union)

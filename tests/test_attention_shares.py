@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from minipinet import reference
@@ -32,6 +32,8 @@ from tests.small_estimator import LABELS, MOLECULES, PAIRS, classifier
 from tests.tolerances import CLOSED_FORM, ORACLE_FLOAT32, ORACLE_FLOAT64, relative_error
 
 MUTAG = load_dataset("MUTAG")
+#: A failure is told as it was found: shrinking one, example by example, takes minutes here.
+told_at_once = settings(phases=(Phase.explicit, Phase.reuse, Phase.generate), report_multiple_bugs=False)
 #: Kinds whose weights add up exactly in any order.
 WHOLE = tuple(kind for kind in strategies.KINDS if kind != "weights")
 
@@ -52,6 +54,7 @@ def model() -> PiNet:
 
 
 @pytest.mark.parametrize(("C", "out", "bias"), [(1, 3, True), (2, 1, False), (3, 4, True)])
+@told_at_once
 @given(graphs=strategies.graph_lists(), seed=st.integers(0, 2**32 - 1))
 def test_shares_and_bias_are_the_logits(C: int, out: int, bias: bool, graphs: list[Graph], seed: int) -> None:
     params = weights(C, out=out, bias=bias, seed=seed)
@@ -76,6 +79,7 @@ def test_shares_and_bias_are_the_logits(C: int, out: int, bias: bool, graphs: li
             assert relative_error(found.logits[None], plain) < ORACLE_FLOAT64
 
 
+@told_at_once
 @given(graphs=strategies.graph_lists(WHOLE), seed=st.integers(0, 2**32 - 1))
 def test_renumbering_moves_the_rows_and_no_bit(graphs: list[Graph], seed: int) -> None:
     rng = np.random.default_rng(seed)
