@@ -24,7 +24,7 @@ LONG = {
     ("README.md", "scripts/train"): "sets up an environment and trains for ten seconds; CI runs it",
     ("README.md", "scripts/test"): "runs this test",
     ("CONTRIBUTING.md", 'python3 -m venv .venv && .venv/bin/pip install -e ".[dev]"'): "installs; CI runs the same",
-    ("docs/report.md", "scripts/train --run-dir mutag"): "installs",
+    ("docs/report.md", "scripts/train --run-dir runs/mutag"): "installs",
     ("docs/experiments.md", "minipinet experiment isomorphism --jobs 2 --store results.sqlite"): "hours",
     ("docs/experiments.md", "dask scheduler"): "several machines",
     ("docs/invariance.md", "python scripts/soak.py --seeds 5 --load 2"): "an hour",
