@@ -11,8 +11,9 @@ import pytest
 
 from minipinet._tree import named_leaves
 from minipinet.baselines.node_order import shuffle_nodes
-from minipinet.baselines.pinet import PiNetSystem, histories
+from minipinet.baselines.pinet import PiNetSystem
 from minipinet.baselines.system import SYSTEMS, System, system_named
+from minipinet.baselines.training import histories
 from minipinet.crossval import cross_validate
 from minipinet.datasets import Dataset, load_dataset
 from minipinet.errors import UsageError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -21,10 +20,10 @@ from minipinet.baselines.gcn_network import (
     init_gcn,
 )
 from minipinet.baselines.node_order import shuffle_nodes
-from minipinet.baselines.pinet import histories
+from minipinet.baselines.training import details_of, encoded_for, with_validation
 from minipinet.batch import make_batches
-from minipinet.datasets.dataset import Dataset, refit_encoder
-from minipinet.errors import Notice, notify
+from minipinet.datasets.dataset import Dataset
+from minipinet.errors import notify
 from minipinet.evaluation import score_network
 from minipinet.network import Network
 from minipinet.settings import SEEDS, Settings, truth, whole
@@ -105,22 +104,10 @@ class _GCN:
     ) -> FittedGCN:
         settings = self._settings(seed=seed)
         if validation is not None:
-            # Patient to the end: all epochs are trained, and the best one is kept.
-            share = len(validation) / (len(train) + len(validation))
-            settings = replace(settings, validation=share, patience=self.epochs)
-        with warnings.catch_warnings():
-            # Labels that only other graphs have are what a split is about; they need no notice.
-            warnings.simplefilter("ignore", Notice)
-            graphs = refit_encoder(dataset, train).graphs
-        network = gcn_network(graphs, settings, dataset.num_classes, places)
+            settings = with_validation(settings, len(train), len(validation))
+        network = gcn_network(encoded_for(dataset, train).graphs, settings, dataset.num_classes, places)
         state = fit_network(network, dataset.y, train, settings, validation_index=validation)
-        params, epoch = chosen_params(state)
-        record = state.history[epoch - 1]
-        details: dict[str, Any] = {"epoch": epoch, "seconds": sum(record.seconds for record in state.history)}
-        if validation is not None:
-            details["validation_accuracy"] = record.validation_accuracy
-        details["history"] = histories(state.history)
-        return FittedGCN(params, network, details)
+        return FittedGCN(chosen_params(state)[0], network, details_of(state))
 
 
 class FittedGCN(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -13,11 +12,11 @@ import numpy as np
 
 from minipinet._array import Array, numbers_below
 from minipinet.baselines.patchy_san_network import FieldTable, PatchySanParams, field_network
-from minipinet.baselines.pinet import histories
 from minipinet.baselines.receptive_fields import LABELLINGS, receptive_fields
-from minipinet.datasets.dataset import Dataset, refit_encoder
+from minipinet.baselines.training import encoded_for, histories
+from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder
-from minipinet.errors import Notice, UsageError
+from minipinet.errors import UsageError
 from minipinet.evaluation import score_network
 from minipinet.network import Network
 from minipinet.settings import Settings, real, whole
@@ -231,10 +230,7 @@ def encode_for(dataset: Dataset, train: Array) -> Dataset:
     """
     if dataset.encoder.kind == "constant":
         dataset = replace(dataset, encoder=FeatureEncoder("degree"))
-    with warnings.catch_warnings():
-        # Labels that only other graphs have are what a split is about; they need no notice.
-        warnings.simplefilter("ignore", Notice)
-        return refit_encoder(dataset, train)
+    return encoded_for(dataset, train)
 
 
 def _tables(graphs: DisjointUnion, shapes: list[Shape]) -> Iterator[tuple[Shape, FieldTable]]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
 from minipinet._array import Array, numbers_below
-from minipinet.datasets.dataset import Dataset, refit_encoder
-from minipinet.errors import Notice
+from minipinet.baselines.training import details_of, encoded_for, with_validation
+from minipinet.datasets.dataset import Dataset
 from minipinet.evaluation import score
 from minipinet.params import PiNetParams
 from minipinet.quotient import Quotient, refine
 from minipinet.settings import LEARNED, Pairs, Settings
-from minipinet.train import EpochRecord, chosen_params, fit
-
-#: Digits of the numbers in a history, and how many epochs it has at most (one more, if the last is an odd one out).
-DIGITS, EPOCHS = 6, 200
+from minipinet.train import chosen_params, fit
 
 
 @dataclass(frozen=True)
@@ -90,21 +85,10 @@ class PiNetSystem:
         settings = self._settings(seed=seed)
         if validation is not None:
             validation = numbers_below("validation", validation, len(dataset))
-            # Patient to the end: all epochs are trained, and the best one is kept.
-            share = len(validation) / (len(train) + len(validation))
-            settings = replace(settings, validation=share, patience=self.epochs)
-        with warnings.catch_warnings():
-            # Labels that only other graphs have are what a split is about; they need no notice.
-            warnings.simplefilter("ignore", Notice)
-            quotient = refine(refit_encoder(dataset, train).graphs, settings.merge)
+            settings = with_validation(settings, len(train), len(validation))
+        quotient = refine(encoded_for(dataset, train).graphs, settings.merge)
         state = fit(quotient, dataset.y, train, settings, C=dataset.num_classes, validation_index=validation)
-        params, epoch = chosen_params(state)
-        record = state.history[epoch - 1]
-        details: dict[str, Any] = {"epoch": epoch, "seconds": sum(record.seconds for record in state.history)}
-        if validation is not None:
-            details["validation_accuracy"] = record.validation_accuracy
-        details["history"] = histories(state.history)
-        return FittedPiNet(params, settings.pairs, quotient, details)
+        return FittedPiNet(chosen_params(state)[0], settings.pairs, quotient, details_of(state))
 
 
 class FittedPiNet(NamedTuple):
@@ -118,28 +102,3 @@ class FittedPiNet(NamedTuple):
     def predict(self, index: Array) -> Array:
         """Return the classes, (n,) int64, of some graphs of the data set."""
         return score(self.params, self.pq, self.quotient, index).argmax(axis=1)
-
-
-def histories(records: tuple[EpochRecord, ...]) -> dict[str, list[Any]]:
-    """Return what epochs did as one list for each quantity that was taken, of six significant digits.
-
-    Up to 200 epochs are kept, of a longer training every second, every third, ..., and the last.
-
-    Examples
-    --------
-    >>> histories((EpochRecord(1, 0.5, 1.0, (0.5,), (1 / 3,), 0.1),))
-    {'epoch': [1], 'loss': [0.5], 'accuracy': [1.0], 'p': [[0.5]], 'q': [[0.333333]]}
-    """
-    step = math.ceil(len(records) / EPOCHS)
-    kept = [record for record in records if record.epoch % step == 0 or record is records[-1]]
-    taken = ("loss", "accuracy", "validation_loss", "validation_accuracy", "p", "q")
-    columns = {name: [_short(getattr(record, name)) for record in kept] for name in taken}
-    # A network without p and q has empty ones.
-    found = {name: column for name, column in columns.items() if column[0] not in (None, [])}
-    return {"epoch": [record.epoch for record in kept], **found}
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_short(entry) for entry in value]
-    return None if value is None else float(f"{value:.{DIGITS}g}")

@@ -67,7 +67,8 @@ def _argument(value: Array | int | float | None) -> Any:
 @lru_cache
 def _compile(real: str) -> dict[str, Any]:
     """Compile every source for the current device; CuPy keeps the result on disk, so that this is slow once only."""
-    library, kernels = card_library(), {}
+    library = card_library()
+    kernels: dict[str, Any] = {}
     for file in SOURCES:
         module = library.RawModule(code=source(file), options=(f"-DREAL={real}",))
         kernels |= {name: module.get_function(name) for name in names(file)}
