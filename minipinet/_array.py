@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from minipinet.errors import UsageError
+from minipinet.errors import UsageError, notify
 
 #: A NumPy array on the CPU or a CuPy array on a GPU; docstrings give shape and dtype.
 Array: TypeAlias = Any
@@ -73,14 +73,48 @@ def numbers_below(name: str, values: Any, count: int) -> Array:
     return numbers.astype(np.int64)
 
 
+#: What `device` may be.
+DEVICES = ("cpu", "cuda", "auto")
+
+
 def check_device(device: str) -> str:
-    """Return `device` if it can be used here; only ``"cpu"`` can until the CUDA path is built.
+    """Return ``"cpu"`` or ``"cuda"``, whichever `device` comes to here.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"}
+        ``"auto"`` is ``"cuda"`` where that can be used, else ``"cpu"`` with a :class:`~minipinet.errors.Notice`.
 
     Raises
     ------
     UsageError
-        For any other value.
+        For any other value, and for ``"cuda"`` where it cannot be used: in one sentence, why.
     """
-    if device != "cpu":
-        raise UsageError(f"device: expected 'cpu', got {device!r} (the CUDA path is not part of this version)")
-    return device
+    if device not in DEVICES:
+        raise UsageError(f"device: expected {', '.join(map(repr, DEVICES))}, got {device!r:.80}")
+    if device == "cpu":
+        return device
+    problem = card_problem()
+    if problem is None:
+        return "cuda"
+    if device == "cuda":
+        raise UsageError(f"device: 'cuda' cannot be used here: {problem}")
+    notify(f"device: 'auto' comes to 'cpu': {problem}")
+    return "cpu"
+
+
+def card_problem() -> str | None:
+    """Return why no card can be computed on here, None if one can: CuPy, a driver, a card, and a sum that is right.
+
+    That CuPy is installed says nothing of a driver, and a driver nothing of a card.
+    """
+    if importlib.util.find_spec("cupy") is None:
+        return "CuPy is not installed: pip install 'minipinet[cuda12]' or 'minipinet[cuda13]', as your driver's CUDA is"
+    try:
+        library = card_library()
+        if not library.cuda.runtime.getDeviceCount():
+            return "there is no NVIDIA card"
+        total = int(library.arange(4).sum())
+    except Exception as error:  # whatever a broken installation raises
+        return f"CuPy finds no card that works ({type(error).__name__}: {' '.join(str(error).split()):.200})"
+    return None if total == 6 else f"the card adds 0, 1, 2 and 3 up to {total}"

@@ -127,6 +127,7 @@ def cross_validate(
     if jobs > 1 and on_epoch is not None:
         raise UsageError("on_epoch: expected None with several jobs; on_fold is called with any number")
     check_classes("dataset", dataset.labels)
+    settings = settings.on_this_machine()
     own_settings, splits = [], []
     for fold, (train, test) in enumerate(stratified_folds(dataset.labels, folds, settings.seed)):
         own_settings.append(replace(settings, seed=fold_seed(settings.seed, fold)))

@@ -96,6 +96,7 @@ def train_pinet(
     2
     """
     checkpoint_seconds = real("checkpoint_seconds", checkpoint_seconds, lambda x: x >= 0, "of at least 0")
+    settings = settings.on_this_machine()
     split = split_training(dataset, np.arange(len(dataset)), settings)
     part = make_part(dataset, refine(dataset.graphs, settings.merge), settings, split)
     asked = {"kind": "train", "settings": settings.to_json(), "data": describe_data(dataset), "split": split}

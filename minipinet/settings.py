@@ -6,13 +6,13 @@ import contextlib
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Real
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from minipinet._array import check_device
+from minipinet._array import DEVICES, check_device
 from minipinet.errors import UsageError
 from minipinet.initializers import INITIALIZERS
 
@@ -56,8 +56,8 @@ class Settings:
         0 to 2**32 - 1; decides folds, initial weights and the order of the graphs.
     dtype : {"float32", "float64"}
         Precision of parameters, activations, gradients and Adam's moments.
-    device : {"cpu"}
-        Where the arrays live.
+    device : {"cpu", "cuda", "auto"}
+        Where training computes; ``"auto"`` is ``"cuda"`` where that can be used. Scores are computed on the CPU.
     merge : bool
         Whether nodes of equal colour share a row (the quotient form); False computes node by node.
     validation : float
@@ -112,7 +112,7 @@ class Settings:
             "init": _choice("init", self.init, tuple(INITIALIZERS)),
             "seed": whole("seed", self.seed, *SEEDS),
             "dtype": _choice("dtype", self.dtype, DTYPES),
-            "device": check_device(self.device),
+            "device": _choice("device", self.device, DEVICES),
             "merge": truth("merge", self.merge),
             "validation": real("validation", self.validation, lambda x: 0 <= x < 1, "in [0, 1)"),
             **{
@@ -124,6 +124,16 @@ class Settings:
             object.__setattr__(self, name, value)
         if self.patience is not None and self.validation == 0:
             raise UsageError("patience: early stopping needs a validation part, so validation > 0 (say 0.1), got 0")
+
+    def on_this_machine(self) -> Settings:
+        """Return the settings with the device that `device` comes to here, ``"cpu"`` or ``"cuda"``.
+
+        Raises
+        ------
+        UsageError
+            If ``"cuda"`` is asked for and cannot be used.
+        """
+        return self if self.device == "cpu" else replace(self, device=check_device(self.device))
 
     @property
     def learned_pq(self) -> bool:

@@ -158,6 +158,12 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
         make = make_batches if rng is None else make_fast_batches
         return make(quotient, index, batch_size, settings.dtype)
 
+    epoch = None
+    if settings.on_this_machine().device == "cuda":
+        from minipinet.cuda.training import card_epoch
+
+        epoch = card_epoch(quotient, settings)
+
     return Network(
         G=quotient.counts.shape[0],
         C=C,
@@ -166,6 +172,7 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
         loss_forward=lambda params, batch, y: loss_forward(params, batch, y, pairs, settings.l2),
         loss_backward=loss_backward,
         scores=lambda params, batch: pinet_forward(params, batch, pairs)[0],
+        epoch=epoch,
         pq=lambda params: pq_values(params, pairs),
     )
 
@@ -230,16 +237,8 @@ def _epoch(
     order = index[rng.permutation(len(index))]
     if settings.steps_per_epoch is not None:
         order = order[: settings.steps_per_epoch * settings.batch_size]
-    params, adam, loss, right = state.params, state.adam, 0.0, 0
-    batches = network.batches(order, settings.batch_size, rng)
-    for at, batch in zip(range(0, len(order), settings.batch_size), batches, strict=True):
-        chosen = order[at : at + settings.batch_size]
-        _, cache = network.loss_forward(params, batch, y[chosen])
-        log_probabilities = cache.cross_entropy.log_probabilities
-        # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
-        loss -= float(log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
-        right += int(np.count_nonzero(log_probabilities.argmax(axis=1) == y[chosen]))
-        params, adam = adam_step(params, network.loss_backward(1.0, cache), adam, settings.lr)
+    train = partial(_batches, network, settings=settings, rng=rng) if network.epoch is None else network.epoch
+    params, adam, loss, right = train(state.params, state.adam, y, order)
     for name, values in {"the loss": loss, **params._asdict()}.items():
         if values is not None:
             _check_finite(name, values, epoch, settings)
@@ -255,6 +254,30 @@ def _epoch(
     seconds = time.perf_counter() - began
     record = EpochRecord(epoch, loss / len(order), right / len(order), p, q, seconds, *scores)
     return TrainState(params, adam, epoch, rng, (*state.history, record), best)
+
+
+def _batches(
+    network: Network,
+    params: Params,
+    adam: AdamState,
+    y: Array,
+    order: Array,
+    *,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> tuple[Params, AdamState, float, int]:
+    """Take a step for each batch of graphs in this order; return also the sum of the losses and of right answers."""
+    loss, right = 0.0, 0
+    batches = network.batches(order, settings.batch_size, rng)
+    for at, batch in zip(range(0, len(order), settings.batch_size), batches, strict=True):
+        chosen = order[at : at + settings.batch_size]
+        _, cache = network.loss_forward(params, batch, y[chosen])
+        log_probabilities = cache.cross_entropy.log_probabilities
+        # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
+        loss -= float(log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
+        right += int(np.count_nonzero(log_probabilities.argmax(axis=1) == y[chosen]))
+        params, adam = adam_step(params, network.loss_backward(1.0, cache), adam, settings.lr)
+    return params, adam, loss, right
 
 
 def _check_finite(what: str, values: Any, epoch: int, settings: Settings) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,6 +75,10 @@ class HostLauncher:
     def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
         self.launched.append(kernel)
         self.kernels[kernel](ctypes.c_longlong(elements), *map(self._argument, arguments))
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        run()
+        return run
 
     def _argument(self, value: Array | int | float | None) -> Any:
         if value is None:

@@ -64,7 +64,7 @@ def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("train --pq 0.5,1.5", "pq: expected 'learned', a pair (p, q) in [0, 1]"),
         ("train --init zero", "init: expected 'he', 'glorot' or 'orthogonal', got 'zero'"),
         ("train --dtype float16", "dtype: expected 'float32' or 'float64', got 'float16'"),
-        ("train --device gpu", "device: expected 'cpu', got 'gpu'"),
+        ("train --device gpu", "device: expected 'cpu', 'cuda' or 'auto', got 'gpu'"),
         ("train --patience 5", "patience: early stopping needs a validation part"),
         ("train --features smell", "features: expected one of"),
         ("train --features attributes", "'attributes' needs node attributes, and there are none"),

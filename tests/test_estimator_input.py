@@ -135,7 +135,7 @@ def test_options_of_reading_are_those_of_training() -> None:
         (MOLECULES, LABELS, {"node_label": "colour"}, "graph 0: node 0 has no attribute 'colour', only 'atom'"),
         (MOLECULES, LABELS, {"node_label": "atom", "features": "both"}, "features: 'both' needs node attributes"),
         (GRAPHS, LABELS, {"epochs": 0}, "epochs: expected a whole number of at least 1, got 0"),
-        (GRAPHS, LABELS, {"device": "cuda"}, "device: expected 'cpu', got 'cuda'"),
+        (GRAPHS, LABELS, {"device": "gpu"}, "device: expected 'cpu', 'cuda' or 'auto', got 'gpu'"),
         (GRAPHS, LABELS, {"patience": 3}, "patience: early stopping needs a validation part"),
         (GRAPHS, LABELS, {"validation": 0.05}, "validation: 0.05 of 12 training graphs cannot be held out"),
         (GRAPHS, LABELS, {"random_state": -1}, "random_state: expected a whole number of at least 0, got -1"),

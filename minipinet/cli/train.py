@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
     from minipinet.rundir import as_run_folder
     from minipinet.settings import whole
 
-    settings = settings_of(args)
+    settings = settings_of(args).on_this_machine()
     if isinstance(args.folds, str) or args.folds < 0 or args.folds == 1:
         raise UsageError(f"folds: expected 2 or more, or 0 for one model on all graphs, got {args.folds!r}")
     if args.jobs is not None:

@@ -109,7 +109,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--dtype", default="float32", metavar="TYPE", help="float32 or float64 (default: %(default)s)"
     )
     training.add_argument(
-        "--device", default="cpu", metavar="NAME", help="where to compute: cpu (the default) is all there is"
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help="where to train: cpu (the default), cuda (an NVIDIA card; not yet tried on one), or auto",
     )
 
     running = parser.add_argument_group("run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from minipinet._array import Array, card_library
+from minipinet.errors import notify
 
 #: Threads of a block. No kernel shares anything in a block, so it is a matter of speed alone.
 BLOCK = 128
@@ -24,6 +26,9 @@ class Launcher(Protocol):
     def __call__(self, kernel: str, elements: int, /, *arguments: Array | int | float | None) -> None:
         """Run a kernel with one thread for each of `elements`; None is a null pointer."""
 
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Return a function that does again what `run` does; `run` may be run once or twice for it."""
+
 
 def source(name: str) -> str:
     """Return the text of a kernel file, what all of them begin with included.
@@ -37,7 +42,7 @@ def source(name: str) -> str:
     return "".join((folder / file).read_text(encoding="utf-8") for file in ("common.h", f"{name}.cu"))
 
 
-class CuPyLauncher:
+class CardLauncher:
     """Kernels on the current device and stream.
 
     Parameters
@@ -54,6 +59,32 @@ class CuPyLauncher:
         """Run a kernel."""
         if elements:
             self._kernels[kernel]((-(-elements // BLOCK),), (BLOCK,), tuple(map(_argument, arguments)))
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Return a function that replays what `run` launches; where it cannot be captured, `run` itself, with a Notice.
+
+        `run` is run once before, so that kernels are compiled and libraries have their work space.
+        """
+        stream = self.xp.cuda.Stream()
+        with stream:
+            run()
+        try:
+            with stream:
+                stream.begin_capture()
+                try:
+                    run()
+                finally:
+                    graph = stream.end_capture()
+        except Exception as error:  # of a driver, of a library that must not be captured, of a CuPy without graphs
+            reason = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
+            notify(f"a training step could not be captured, and is launched kernel by kernel ({reason})")
+            return run
+        return lambda: graph.launch(stream)
+
+
+def launcher(dtype: str) -> Launcher:
+    """Return what runs kernels on the current card."""
+    return CardLauncher(dtype)
 
 
 def _argument(value: Array | int | float | None) -> Any:

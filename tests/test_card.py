@@ -1,0 +1,293 @@
+"""Training on a card, by the kernels compiled for the host; what there is to say where there is no card; capture."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minipinet._array
+from minipinet._array import card_problem, check_device
+from minipinet.cuda import launch, training
+from minipinet.cuda.dataset import graph_table
+from minipinet.cuda.launch import CardLauncher
+from minipinet.cuda.training import Card
+from minipinet.datasets import load_dataset
+from minipinet.errors import DivergedError, Notice, UsageError
+from minipinet.optim import adam_init
+from minipinet.params import init_params
+from minipinet.predictor import PiNet
+from minipinet.quotient import refine
+from minipinet.runs import train_pinet
+from minipinet.settings import Settings
+from minipinet.train import TrainState, fit
+from tests import tolerances
+from tests.cli_calls import call
+from tests.kernels_on_host import HostLauncher
+from tests.small_data import same_bits
+from tests.tolerances import relative_error, tree_error
+
+DATA = load_dataset("MUTAG")[::3]
+SMALL: dict[str, Any] = {"epochs": 3, "hidden": 6, "out": 4, "batch_size": 20, "dtype": "float64"}
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for a card: the same kernels, on the host."""
+    monkeypatch.setattr(minipinet._array, "card_problem", lambda: None)
+    monkeypatch.setattr(training, "launcher", HostLauncher)
+
+
+def both(**settings: Any) -> tuple[TrainState, TrainState]:
+    quotient, index = refine(DATA.graphs), np.arange(0, len(DATA), 2)
+    on = [Settings(**(SMALL | settings), device=device) for device in ("cpu", "cuda")]
+    held_out = np.arange(1, len(DATA), 4) if settings.get("validation") else None
+    found = [fit(quotient, DATA.y, index, s, C=2, validation_index=held_out) for s in on]
+    return found[0], found[1]
+
+
+@pytest.mark.usefixtures("card")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"pq": (1.0, 0.0)},
+        {"bias": True, "l2": 1e-3},
+        {"steps_per_epoch": 1},
+        {"batch_size": 1000},
+        {"merge": False},
+        {"validation": 0.25, "patience": 1},
+    ],
+)
+def test_training_is_that_on_the_cpu(settings: dict[str, Any]) -> None:
+    here, there = both(**settings)
+    assert there.epoch == here.epoch
+    assert there.adam.step == here.adam.step
+    for a, b in zip(here.history, there.history, strict=True):
+        assert relative_error(b.loss, a.loss) < tolerances.FAST_FLOAT64
+        assert (a.accuracy, a.validation_accuracy) == (b.accuracy, b.validation_accuracy)
+    # Adam makes much of a gradient that is 0 but for rounding: that of the bias before the softmax.
+    free = {"b_A1": None}
+    assert tree_error(there.params._replace(**free), here.params._replace(**free)) < 1e-9
+
+
+@pytest.mark.usefixtures("card")
+def test_a_run_goes_on_where_it_stopped_on_either_device() -> None:
+    quotient, index = refine(DATA.graphs), np.arange(len(DATA))
+
+    def train(epochs: int, device: str, state: TrainState | None = None) -> TrainState:
+        return fit(quotient, DATA.y, index, Settings(**(SMALL | {"epochs": epochs}), device=device), C=2, state=state)
+
+    straight = train(4, "cuda")
+    assert same_bits(train(4, "cuda", train(2, "cuda")).params, straight.params)
+    assert tree_error(train(4, "cpu", train(2, "cuda")).params, straight.params) < 1e-9
+    assert tree_error(train(4, "cuda", train(2, "cpu")).params, straight.params) < 1e-9
+
+
+@pytest.mark.usefixtures("card")
+def test_divergence_is_told() -> None:
+    data = DATA[:10]
+    with pytest.raises(DivergedError, match="training diverged in epoch 2: the loss"):
+        fit(refine(data.graphs), data.y, np.arange(10), Settings(**SMALL, lr=1e300, device="cuda"), C=2)
+
+
+def test_folds_train_side_by_side_as_each_alone() -> None:
+    rng, quotient = np.random.default_rng(0), refine(DATA.graphs)
+    table, settings = graph_table(quotient, DATA.y), Settings(batch_size=20)
+    folds = [init_params(rng, DATA.num_features, 2, hidden=6, out=4) for _ in range(3)]
+    orders = [rng.permutation(len(DATA))[:n] for n in (50, 33, 20)]
+
+    def train(chosen: list[int]) -> list[Any]:
+        card = Card(HostLauncher("float32"), table, folds[0], len(chosen), 50, settings)
+        card.load([folds[k] for k in chosen], [adam_init(folds[k]) for k in chosen])
+        sums = [card.epoch([orders[k] for k in chosen]) for _ in range(2)]
+        params, adam = card.read()
+        return [(params[i], adam[i], [s[i].tolist() for s in sums]) for i in range(len(chosen))]
+
+    together, alone = train([0, 1, 2]), [train([k])[0] for k in range(3)]
+    assert [adam.step for _, adam, _ in together] == [6, 4, 2]
+    for a, b in zip(together, alone, strict=True):
+        assert tree_error(a[0], b[0]) < 1e-5
+        assert tree_error(a[1].v, b[1].v) < 1e-4
+        assert relative_error(np.array(a[2]), np.array(b[2])) < 1e-5
+
+
+@pytest.mark.usefixtures("card")
+def test_a_model_from_a_card_is_used_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape = ["--epochs", "2", "--hidden", "4", "--out", "2", "--folds", "0", "--quiet"]
+    outcome = call(capsys, "train", *shape, "--device", "auto", "--run-dir", str(tmp_path / "run"), "--json")
+    assert outcome.status == 0
+    assert outcome.json["settings"]["device"] == "cuda"
+    monkeypatch.setattr(minipinet._array, "card_problem", lambda: "the card is gone")
+    model = PiNet.load(tmp_path / "run" / "model.safetensors")
+    assert model.settings.device == "cuda"
+    assert len(model.predict(DATA)) == len(DATA)
+    resume = call(capsys, "train", *shape, "--device", "cuda", "--run-dir", str(tmp_path / "run"), "--resume")
+    assert (resume.status, resume.err) == (
+        2, "minipinet: error: --device: 'cuda' cannot be used here: the card is gone\n",
+    )  # fmt: skip
+
+
+def stand_in(count: Any = 1, total: int = 6) -> types.ModuleType:
+    """Return a module named like the card's library, as far as it is asked."""
+    module = types.ModuleType("cupy")
+    module.__spec__ = importlib.machinery.ModuleSpec("cupy", None)
+
+    def devices() -> int:
+        if isinstance(count, Exception):
+            raise count
+        return int(count)
+
+    module.cuda = types.SimpleNamespace(runtime=types.SimpleNamespace(getDeviceCount=devices))  # type: ignore[attr-defined]
+    module.arange = lambda n: np.array([total])  # type: ignore[attr-defined]
+    return module
+
+
+@pytest.mark.parametrize(
+    ("library", "problem"),
+    [
+        (stand_in(0), "there is no NVIDIA card"),
+        (
+            stand_in(RuntimeError("no driver\nat all")),
+            r"CuPy finds no card that works \(RuntimeError: no driver at all\)",
+        ),
+        (stand_in(1, 7), "the card adds 0, 1, 2 and 3 up to 7"),
+        (None, "CuPy is not installed: pip install 'minipinet"),
+    ],
+)
+def test_case_098_what_is_missing_is_said(
+    library: types.ModuleType | None, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if library is None:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    else:
+        monkeypatch.setitem(sys.modules, "cupy", library)
+    with pytest.raises(UsageError, match=f"^device: 'cuda' cannot be used here: {problem}"):
+        check_device("cuda")
+    with pytest.warns(Notice, match=f"^device: 'auto' comes to 'cpu': {problem}"):
+        assert check_device("auto") == "cpu"
+    assert check_device("cpu") == "cpu"
+
+
+def test_case_098_a_library_that_breaks_on_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cupy.py").write_text("raise OSError('libcuda.so.1: no such file')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    assert card_problem() == "CuPy finds no card that works (OSError: libcuda.so.1: no such file)"
+
+
+def test_a_card_that_works_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", stand_in())
+    assert card_problem() is None
+    assert check_device("auto") == check_device("cuda") == "cuda"
+
+
+class Recorder:
+    """A double of a stream that records what is asked of it; `broken` names what fails."""
+
+    def __init__(self, broken: str | None = None) -> None:
+        self.broken, self.calls, self.recording = broken, [], False  # type: ignore[var-annotated]
+
+    def _do(self, what: str) -> None:
+        self.calls.append(what)
+        if what == self.broken:
+            raise RuntimeError(f"{what} is not supported")
+
+    def __enter__(self) -> None:
+        self.calls.append("enter")
+
+    def __exit__(self, *_: object) -> None:
+        self.calls.append("leave")
+
+    def begin_capture(self) -> None:
+        self._do("begin")
+        self.recording = True
+
+    def end_capture(self) -> Any:
+        self.recording = False
+        self._do("end")
+        return types.SimpleNamespace(launch=lambda stream: self._do("replay"))
+
+
+def captured(stream: Recorder, run: Callable[[], None]) -> Callable[[], None]:
+    on: Any = CardLauncher.__new__(CardLauncher)
+    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace(Stream=lambda: stream))
+    replay: Callable[[], None] = on.capture(run)
+    return replay
+
+
+def test_case_103_a_step_is_captured_after_a_run_and_replayed() -> None:
+    stream = Recorder()
+    replay = captured(stream, lambda: stream.calls.append("captured" if stream.recording else "run"))
+    assert stream.calls == ["enter", "run", "leave", "enter", "begin", "captured", "end", "leave"]
+    stream.calls.clear()
+    replay()
+    replay()
+    assert stream.calls == ["replay", "replay"]
+
+
+@pytest.mark.parametrize("broken", ["begin", "allocate", "end"])
+def test_case_103_what_cannot_be_captured_is_launched(broken: str) -> None:
+    stream = Recorder(broken)
+
+    def run() -> None:
+        stream.calls.append("run")
+        if stream.recording and broken == "allocate":
+            raise MemoryError("allocate is not supported")
+
+    with pytest.warns(Notice, match=f"could not be captured.*Error: {broken} is not supported"):
+        replay = captured(stream, run)
+    assert not stream.recording, "the stream would go on recording"
+    assert stream.calls[-1] == "leave"
+    replay()
+    assert stream.calls[-1] == "run"
+
+
+def test_a_step_that_does_not_run_is_no_matter_of_capture() -> None:
+    def run() -> None:
+        raise ValueError("no kernel of this name")
+
+    with pytest.raises(ValueError, match="no kernel"):
+        captured(Recorder(), run)
+
+
+@pytest.mark.usefixtures("card")
+def test_train_pinet_keeps_the_device_that_auto_came_to() -> None:
+    assert train_pinet(DATA, Settings(**SMALL, device="auto")).model.settings.device == "cuda"
+
+
+def test_kernels_are_compiled_by_name_and_called_with_64_bit_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    class Module:
+        def __init__(self, code: str, options: tuple[str, ...]) -> None:
+            assert options == ("-DREAL=float",)
+            self.code = code
+
+        def get_function(self, name: str) -> Any:
+            assert f"void {name}(" in self.code
+            return lambda grid, block, arguments: calls.append((name, grid, block, arguments))
+
+    library = types.SimpleNamespace(RawModule=Module)
+    monkeypatch.setattr(launch, "card_library", lambda: library)
+    launch._compile.cache_clear()
+    on = CardLauncher("float32")
+    on("relu_backward", 0, None)
+    x = np.zeros(3)
+    on("relu_backward", 300, x, None, 7, 0.5)
+    launch._compile.cache_clear()
+    ((name, grid, block, (first, null, whole, real)),) = calls
+    assert (name, grid, block) == ("relu_backward", (3,), (128,))
+    assert first is x
+    assert (null, null.dtype, null.itemsize) == (0, np.uintp, 8)
+    assert (whole, whole.dtype) == (7, np.int64)
+    assert (real, real.dtype) == (0.5, np.float64)
