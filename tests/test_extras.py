@@ -109,10 +109,11 @@ print(verify_pair(lambda x: (x * x, x), lambda dy, x: {"dx": 2 * x * dy}, {"x": 
     ],
 )
 def test_what_needs_it_is_refused_before_any_training(options: list[object], purpose: str, tmp_path: Path) -> None:
-    done = command("train", "--epochs", 1, "--run-dir", "run", *options, folder=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1].endswith(f"{purpose} {SENTENCE.format('model_selection')}")
-    assert not any(tmp_path.iterdir())
+    for place in (["--run-dir", "run"], []):
+        done = command("train", "--epochs", 1, *place, *options, folder=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.splitlines()[-1].endswith(f"{purpose} {SENTENCE.format('model_selection')}")
+        assert not any(tmp_path.iterdir()), place
 
 
 def test_the_kernel_machine_names_it_too() -> None:

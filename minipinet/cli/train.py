@@ -140,12 +140,16 @@ def _run_folder(asked: str | None, name: str) -> Iterator[Path]:
     if asked is not None:
         yield Path(asked)
         return
-    folder = _new_folder(Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    runs = Path("runs")
+    found = runs.exists()
+    folder = _new_folder(runs / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
     try:
         yield folder
     finally:
         with contextlib.suppress(OSError):  # it is not empty
             folder.rmdir()
+            if not found:
+                runs.rmdir()
 
 
 def _new_folder(wanted: Path) -> Path:
