@@ -159,6 +159,8 @@ def test_a_store_without_rows_says_so(words: list[str], capsys: pytest.CaptureFi
          "--output: expected another file than the store, got results.sqlite"),
         ("results.sqlite --export ./results.sqlite-wal",
          "--export: expected another file than the store, got ./results.sqlite-wal"),
+        ("results.sqlite --export results.sqlite-journal",
+         "--export: expected another file than the store, got results.sqlite-journal"),
         ("results.sqlite --export x --output x", "--output: expected another file than that of --export, got x"),
         ("results.sqlite --import none.csv", "--import: there is no file none.csv"),
         ("new.sqlite --import none.csv", "--import: there is no file none.csv"),

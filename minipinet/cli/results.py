@@ -111,7 +111,7 @@ def _check_files(args: argparse.Namespace) -> None:
         if kind == "file" and given is not None and Path(given).is_dir():
             raise UsageError(f"--{option}: expected a file, got the folder {given}")
     store = Path(args.store).resolve()
-    taken = {store.with_name(store.name + end): "the store" for end in ("", "-wal", "-shm")}
+    taken = {store.with_name(store.name + end): "the store" for end in ("", "-wal", "-shm", "-journal")}
     named = [("import", path) for path in args.import_ or ()] + [("export", args.export), ("output", args.output)]
     for option, given in named:
         if given is not None:
