@@ -27,7 +27,11 @@ FORGED: list[tuple[str, Any, str]] = [
     ("experiment", "other", "experiment: expected one of isomorphism, message-passing, comparison, got 'other'"),
     ("protocol", "lucky", "protocol: expected one of paper, released, fair, got 'lucky'"),
     ("system", "magic", "system: expected one of pinet, gcn-sum, gcn-dense, wl, patchy-san, got 'magic'"),
-    ("dataset", "", "dataset: expected a name, got ''"),
+    *(
+        (field, name, f'{field}: expected a name, without "/", "\\" and NUL and with no "." in front, got {name!r}')
+        for field in ("dataset", "features")
+        for name in ("", "x/../../evil", "/tmp/evil", "..\\evil", "..", ".hidden")
+    ),
     ("dataset", "NCI1", "key: expected 'comparison/paper/pinet{}/NCI1:labels/repeat 0/fold 0', got "),
     ("variant", "3", "variant: expected settings as a JSON object, got '3'"),
     ("variant", DEEP, "variant: expected settings as a JSON object, got '[[["),
@@ -71,10 +75,11 @@ FORGED: list[tuple[str, Any, str]] = [
 ]
 #: What SQLite alone can hold there.
 IN_SQLITE: list[tuple[str, Any, str]] = [
+    ("dataset", "a\0b", "dataset: expected a name, without "),
     ("fold", "x", "fold: expected a whole number from 0 to 2**63 - 1, got 'x'"),
     ("seconds", "x", "seconds: expected a number of at least 0, got 'x'"),
     ("accuracy", "x", "accuracy: expected a number from 0 to 1, got 'x'"),
-    ("features", b"\xff", "features: expected a name, got b'\\xff'"),
+    ("features", b"\xff", "features: expected a name, without "),
     ("settings", b"{}", "settings: cannot be read as JSON: expected text, got b'{}'"),
     ("digest", "CAST(x'ff' AS TEXT)", "digest: expected a text, got '\\udcff'"),
 ]

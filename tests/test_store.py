@@ -22,7 +22,7 @@ from tests.small_rows import CELL, agreeing, row, several
 
 def test_a_row_comes_back_equal(tmp_path: Path) -> None:
     odd = agreeing(
-        row(CELL._replace(dataset="a/b c'", variant='{"pq":[1.0,0.0]}', fold=7), accuracy=1 / 49, validation_index=[8])
+        row(CELL._replace(dataset="a:b c'", variant='{"pq":[1.0,0.0]}', fold=7), accuracy=1 / 49, validation_index=[8])
     )
     with open_store(tmp_path / "s.sqlite") as store:
         assert insert(store, row())

@@ -113,6 +113,11 @@ def _is_text(value: Any) -> bool:
         return False
 
 
+def _is_name(value: Any) -> bool:
+    """Return whether this can be the name of one file or folder: scripts and figures call files after it."""
+    return _is_text(value) and not value.startswith(".") and not {"/", "\\", "\0"} & {*value}
+
+
 def _is_whole(value: Any) -> bool:
     return type(value) is int and 0 <= value <= _LARGEST
 
@@ -146,6 +151,7 @@ def _one_of(name: str, known: Any) -> tuple[str, str, Callable[[Any], bool]]:
     return name, f"one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known
 
 
+_NAME = 'a name, without "/", "\\" and NUL and with no "." in front'
 _WHOLE = "a whole number from 0 to 2**63 - 1"
 _GRAPHS = "a list of different whole numbers"
 #: The field, what it may be in words, and whether a value is that.
@@ -153,9 +159,9 @@ _CELL_RULES: list[tuple[str, str, Callable[[Any], bool]]] = [
     _one_of("experiment", EXPERIMENTS),
     _one_of("protocol", PROTOCOLS),
     _one_of("system", SYSTEMS),
-    ("dataset", "a name", _is_text),
+    ("dataset", _NAME, _is_name),
     ("variant", "settings as a JSON object", _is_object),
-    ("features", "a name", _is_text),
+    ("features", _NAME, _is_name),
     ("shuffled", "0 or 1", lambda value: type(value) is int and value in (0, 1)),
     *((name, _WHOLE, _is_whole) for name in ("size", "repeat", "fold")),
 ]
