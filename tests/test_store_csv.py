@@ -184,15 +184,15 @@ def test_the_script_names_files_of_its_folder_alone_and_each_once(
     name_files = importlib.import_module("export_rows").name_files
     for field in ("dataset", "features"):
         for name in ("x/../../evil", "x\\evil", "x\0"):
-            with pytest.raises(DataError, match="is not the name of a file in this folder$"):
+            with pytest.raises(DataError, match=r"is not the name of a file in this folder$"):
                 name_files([CELL._replace(**{field: name})])
     with pytest.raises(DataError, match=r"^comparison-paper-a-shuffled\.csv\.xz: would be the file of "):
         name_files([CELL._replace(dataset="a", shuffled=1), CELL._replace(dataset="a-shuffled")])
-    exported(tmp_path, several(1))
+    exported(tmp_path, [*several(1)])
     with closing(sqlite3.connect(tmp_path / "first")) as edited, edited:
         edited.execute("UPDATE results SET dataset = 'x/../../evil', key = replace(key, 'MUTAG', 'x/../../evil')")
     script = Path(__file__).parent.parent / "scripts" / "export_rows.py"
-    command = [sys.executable, script, tmp_path / "first", tmp_path / "deep" / "rows"]
+    command = [sys.executable, str(script), str(tmp_path / "first"), str(tmp_path / "deep" / "rows")]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("export_rows: ")
