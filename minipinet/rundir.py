@@ -29,6 +29,7 @@ from minipinet.train import EpochRecord, TrainState
 
 FORMAT = "minipinet run 1"
 RECORD, CHECKPOINT, MODEL, LOG = "run.json", "checkpoint.safetensors", "model.safetensors", "log.jsonl"
+_FOLD = r"fold-\d{2,}"
 _LONG = 60  # letters of a value that is not worth a reader's while
 _PACKAGES = ("minipinet", "numpy", "scipy", "scikit-learn")
 
@@ -105,6 +106,20 @@ def as_run_folder(run_dir: Any) -> Path:
     minipinet.errors.UsageError: run_dir: expected the path of a folder, got ''
     """
     return as_path(run_dir, "run_dir", "the path of a folder")
+
+
+def check_not_of_run(path: Path, argument: str = "path") -> None:
+    """Refuse a path that names a file which a run is made of, itself or by a link; files beside these are free.
+
+    Examples
+    --------
+    >>> check_not_of_run(Path("report.html"))
+    """
+    named = Path(os.path.realpath(path.parent)) / path.name
+    for file in (named, Path(os.path.realpath(path))):
+        folder = file.parent.parent if re.fullmatch(_FOLD, file.parent.name) else file.parent
+        if file.name in (RECORD, CHECKPOINT, MODEL, LOG, ".lock") and os.access(folder / RECORD, os.F_OK):
+            raise UsageError(f"{argument}: expected another file than those of the run in {folder}, got {str(path)!r}")
 
 
 def record_in(folder: Path) -> dict[str, Any] | None:
@@ -190,7 +205,7 @@ def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:
 
 def _parts(folder: Path) -> list[Path]:
     """Return the folders that a run writes to, as far as they are there."""
-    folds = (entry for entry in folder.iterdir() if re.fullmatch(r"fold-\d{2,}", entry.name) and entry.is_dir())
+    folds = (entry for entry in folder.iterdir() if re.fullmatch(_FOLD, entry.name) and entry.is_dir())
     return [folder, *folds]
 
 

@@ -8,11 +8,17 @@ import pytest
 
 from minipinet.cli import main
 from minipinet.cli.export import FORMATS
-from minipinet.interop.state_dict import read_state_dict
+from minipinet.errors import UsageError
+from minipinet.interop.onnx import export_onnx
+from minipinet.interop.state_dict import read_state_dict, write_state_dict
 from minipinet.predictor import PiNet
 from tests.cli_calls import call
 from tests.small_data import same_bits
 from tests.small_doors import hide, mutag_model
+
+#: The files that a run is made of, and what writes each format.
+RUN_FILES = ("run.json", "log.jsonl", "checkpoint.safetensors", "model.safetensors", ".lock")
+WRITERS = {"state-dict": write_state_dict, "onnx": export_onnx}
 
 Capture = pytest.CaptureFixture[str]
 
@@ -69,6 +75,29 @@ def test_the_model_itself_is_not_written_over(capsys: Capture, model: Path, name
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err == f"minipinet: error: --output: expected another file than the model, got '{file}'\n"
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("file", RUN_FILES)
+def test_no_file_of_a_run_is_written_over(capsys: Capture, model: Path, tmp_path: Path, name: str, file: str) -> None:
+    for place in (tmp_path / "other" / file, tmp_path / "other" / "fold-00" / file):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(b"kept")
+    (tmp_path / "other" / "run.json").write_bytes(b"kept")
+    (tmp_path / "link").symlink_to(tmp_path / "other" / file)
+    (tmp_path / "folder").symlink_to(tmp_path / "other")
+    for output in (f"other/{file}", f"other/fold-00/{file}", "link", f"folder/{file}", f"folder/fold-00/../{file}"):
+        outcome = call(capsys, "export", model, "--format", name, "--output", tmp_path / output)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert f"--output: expected another file than those of the run in {tmp_path / 'other'}, got '" in outcome.err
+        with pytest.raises(UsageError, match=r"^path: expected another file than those of the run in "):
+            WRITERS[name](mutag_model(), tmp_path / output)
+    kept = [path for path in (tmp_path / "other").rglob("*") if path.is_file()]
+    assert len(kept) >= 2
+    assert all(path.read_bytes() == b"kept" for path in kept)
+    # Other names in a run are free, and so are these where no run is.
+    assert call(capsys, "export", model, "--format", name, "--output", tmp_path / "other" / "model.onnx").status == 0
+    assert call(capsys, "export", model, "--format", name, "--output", tmp_path / file).status == 0
 
 
 def test_help(capsys: Capture) -> None:

@@ -114,6 +114,30 @@ def test_data_named_in_vain_leave_a_good_page_as_it_was(
     assert page.read_text(encoding="utf-8") == "a good page"
 
 
+def test_no_file_of_a_run_becomes_the_page(capsys: Capture, run_dir: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(run_dir, tmp_path / "run")
+    folds = cross_validated(tmp_path / "folds")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path.name for path in before} == {
+        "run.json",
+        "log.jsonl",
+        "checkpoint.safetensors",
+        "model.safetensors",
+        ".lock",
+    }
+    (folder / "report.html").symlink_to("run.json")
+    (folder / "fold-00").symlink_to(folds / "fold-00")  # a folder by another name is the same folder
+    for output in (*before, folder / "fold-00" / "log.jsonl", folder / "report.html"):
+        outcome = call(capsys, "report", folder, "--graphs", 0, "--output", output)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert "--output: expected another file than those of the run in " in outcome.err
+        with pytest.raises(UsageError, match=r"^output: expected another file than those of the run in "):
+            write_report(folder, output, graphs=0)
+    with pytest.raises(UsageError, match=r"^output: expected another file than those of the run in "):
+        write_report(folder, graphs=0)
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
 def test_a_model_is_no_run_but_may_be_in_one(capsys: Capture, run_dir: Path, tmp_path: Path) -> None:
     needed = "a report needs run.json and log.jsonl beside a model"
     model = run_dir / "model.safetensors"

@@ -55,9 +55,12 @@ def add_json_option(parser: argparse._ActionsContainer) -> None:
 
 
 def check_output(path: str) -> None:
-    """Refuse what ``--output`` gives if it can be no file, before any work is done."""
+    """Refuse what ``--output`` gives if it can be no file or is one that a run is made of, before any work is done."""
+    from minipinet.rundir import check_not_of_run
+
     if path == "" or Path(path).is_dir():
         raise UsageError(f"--output: expected the name of a file, got {path!r}")
+    check_not_of_run(Path(path), "--output")
 
 
 def load_model(path: str) -> PiNet:

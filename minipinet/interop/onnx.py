@@ -14,6 +14,7 @@ from minipinet._extras import library
 from minipinet._files import as_path, to_plain, write_whole
 from minipinet.interop.common import check_dtype, check_model, narrowed, union_of
 from minipinet.params import LAYERS, pq_values
+from minipinet.rundir import check_not_of_run
 
 if TYPE_CHECKING:
     from minipinet.predictor import PiNet
@@ -38,12 +39,12 @@ def export_onnx(model: PiNet, path: str | os.PathLike[str]) -> None:
     model : PiNet
         With p and q learned or fixed, with biases or without.
     path : path
-        One file, replaced if it exists.
+        One file, replaced if it exists; none that a run is made of.
 
     Raises
     ------
     UsageError
-        If `model` is no PiNet or `path` no path; without the package onnx (``pip install 'minipinet[onnx]'``).
+        If `model` is no PiNet or `path` no such path; without the package onnx (``pip install 'minipinet[onnx]'``).
     MinipinetError
         When the file cannot be written.
 
@@ -54,6 +55,7 @@ def export_onnx(model: PiNet, path: str | os.PathLike[str]) -> None:
     """
     check_model(model)
     path = as_path(path)
+    check_not_of_run(path)
     onnx = library("onnx", "export_onnx", "pip install 'minipinet[onnx]'")
     dtype = model.params.W_D.dtype
     number = onnx.helper.np_dtype_to_tensor_dtype(dtype)

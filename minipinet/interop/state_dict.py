@@ -30,6 +30,7 @@ from minipinet._words import counted, listed, type_name
 from minipinet.errors import DataError, UsageError
 from minipinet.interop.common import array_of, check_model
 from minipinet.params import LAYERS, PiNetParams
+from minipinet.rundir import check_not_of_run
 from minipinet.settings import DTYPES, LEARNED
 
 if TYPE_CHECKING:
@@ -137,18 +138,20 @@ def write_state_dict(model: PiNet, path: str | os.PathLike[str]) -> None:
     ----------
     model : PiNet
     path : path
-        One file, replaced if it exists.
+        One file, replaced if it exists; none that a run is made of.
 
     Raises
     ------
     UsageError
-        If `model` is no PiNet or `path` no path.
+        If `model` is no PiNet or `path` no such path.
     MinipinetError
         When the file cannot be written.
     """
     from safetensors.numpy import save
 
     check_model(model)
+    path = as_path(path)
+    check_not_of_run(path)
     metadata = {"format": "pt", "classes": json.dumps(to_plain(list(model.classes)))}
     write_whole(path, save(to_state_dict(model), metadata=metadata))
 

@@ -20,7 +20,7 @@ from minipinet.report.gallery import MOST_NODES, NUMBERINGS, Drawn, gallery
 from minipinet.report.html import text
 from minipinet.report.run import Run, read_run
 from minipinet.report.scores import Labelled, label, summarise
-from minipinet.rundir import as_run_folder
+from minipinet.rundir import as_run_folder, check_not_of_run
 from minipinet.settings import whole
 
 #: The file that a report goes to if no other is named: in the folder of its run.
@@ -45,7 +45,7 @@ def write_report(
     Parameters
     ----------
     output : path, optional
-        Default: ``report.html`` in the folder of the run.
+        Default: ``report.html`` in the folder of the run. A file that a run is made of is a UsageError.
 
     Returns
     -------
@@ -53,6 +53,7 @@ def write_report(
         Of the file.
     """
     path = as_run_folder(run_dir) / REPORT if output is None else as_path(output, "output")
+    check_not_of_run(path, "output")
     write_whole(path, make_report(run_dir, dataset=dataset, graphs=graphs).encode())
     return path
 
