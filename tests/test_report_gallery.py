@@ -167,3 +167,20 @@ def test_of_several_classes_the_rival_is_the_true_one_or_the_next_best(tmp_path:
         truth = data.labels[number]
         assert predicted != rival
         assert truth == (predicted if badge == "right" else rival)
+
+
+def test_arcs_are_counted_as_arcs(tmp_path: Path) -> None:
+    chain = as_graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], directed=True)
+    ring = as_graph([[1, 1, 0], [0, 0, 1], [1, 0, 0]], directed=True)  # three arcs and a loop
+    both_ways = as_graph([[1, 1, 0], [1, 0, 1], [0, 1, 0]])
+    one_weight = as_graph([[0, 2], [1, 0]], weighted=True, directed=True)
+    data = dataset_from_graphs([chain, ring, both_ways, one_weight], ["a", "b", "a", "b"])
+    train_pinet(data, Settings(epochs=1, hidden=2, out=2), run_dir=tmp_path / "run")
+    page = Page(make_report(tmp_path / "run", dataset=data))
+    sizes = dict(zip(page.texts("h3"), page.texts("p", "node-text"), strict=True))
+    assert {int(title.split()[1]): size for title, size in sizes.items()} == {
+        0: "3 nodes, 2 arcs (drawn without direction).",
+        1: "3 nodes, 4 arcs (drawn without direction).",
+        2: "3 nodes, 3 edges.",
+        3: "2 nodes, 2 arcs (drawn without direction).",
+    }

@@ -9,6 +9,7 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet._words import counted
+from minipinet.graphs import Graph
 from minipinet.report.gallery import Drawn
 from minipinet.report.html import fill, shown, text
 from minipinet.report.picture import label_texts, picture
@@ -20,8 +21,7 @@ def card(drawn: Drawn, fold: bool) -> str:
     truth, prediction = text(shown(classes[drawn.truth])), text(shown(classes[drawn.prediction]))
     said = f"class {truth}, rightly predicted" if right else f"class {truth}, predicted as {prediction}"
     where = f"fold {drawn.training}" if fold else ("held out" if drawn.held_out else "trained on")
-    edges = counted((drawn.graph.A.nnz + np.count_nonzero(drawn.graph.A.diagonal())) // 2, "edge")
-    size = f"{counted(drawn.graph.N, 'node')}, {edges}"
+    size = size_of(drawn.graph)
     return fill(
         "card.html",
         kind="right" if right else "wrong",
@@ -32,6 +32,25 @@ def card(drawn: Drawn, fold: bool) -> str:
         size=f"{size[0].upper()}{size[1:]}.",
         rows="\n".join(_bits_rows(drawn)),
     )
+
+
+def size_of(graph: Graph) -> str:
+    """Return how many nodes and edges a graph has: arcs where A is not symmetric, with a word on how they are drawn.
+
+    Examples
+    --------
+    >>> from minipinet.graphs import as_graph
+    >>> size_of(as_graph([[1, 1, 0], [1, 0, 1], [0, 1, 0]]))
+    '3 nodes, 3 edges'
+    >>> size_of(as_graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], directed=True))
+    '3 nodes, 2 arcs (drawn without direction)'
+    """
+    A = graph.A
+    if (A != A.T).nnz:
+        edges = f"{counted(A.nnz, 'arc')} (drawn without direction)"
+    else:
+        edges = counted((A.nnz + np.count_nonzero(A.diagonal())) // 2, "edge")
+    return f"{counted(graph.N, 'node')}, {edges}"
 
 
 def _bits_rows(drawn: Drawn) -> list[str]:
