@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -156,11 +157,16 @@ def test_a_path_begins_at_one_half_and_keeps_the_order_of_layers() -> None:
 
 @pytest.mark.parametrize(
     "wrong", [{"p": [[0.5]]}, {"p": [[0.5] * 4], "q": [[0.5] * 3]}, {"p": [[0.5] * 4], "q": [[0.5] * 4] * 2},
-              {"p": "x", "q": [[0.5] * 4]}, {"p": [[{}] * 4], "q": [[0.5] * 4]}]
+              {"p": "x", "q": [[0.5] * 4]}, {"p": [[{}] * 4], "q": [[0.5] * 4]},
+              {"p": [[10**400] * 4], "q": [[0.5] * 4]}]
 )  # fmt: skip
 def test_a_history_that_is_none_is_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(DataError, match=r"^history: expected p and q of four layers for each epoch, got "):
         path_of(wrong)
+    forged = [row._replace(details={"history": {"p": [], "q": [], **wrong}}) for row in folds([0.5])]
+    where = "comparison/paper/pinet{}/MUTAG:labels/repeat 0/fold 0: details: history: expected p and q"
+    with pytest.raises(DataError, match=f"^{re.escape(where)}"):
+        all_paths([(COMPARISON, results(forged))])
 
 
 def test_a_split_of_two_experiments_counts_once() -> None:

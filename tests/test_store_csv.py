@@ -184,8 +184,9 @@ def test_the_script_names_files_of_its_folder_alone_and_each_once(
     name_files = importlib.import_module("export_rows").name_files
     for field in ("dataset", "features"):
         for name in ("x/../../evil", "x\\evil", "x\0"):
+            cell = Cell(**{**CELL._asdict(), field: name})
             with pytest.raises(DataError, match=r"is not the name of a file in this folder$"):
-                name_files([CELL._replace(**{field: name})])
+                name_files([cell])
     with pytest.raises(DataError, match=r"^comparison-paper-a-shuffled\.csv\.xz: would be the file of "):
         name_files([CELL._replace(dataset="a", shuffled=1), CELL._replace(dataset="a-shuffled")])
     exported(tmp_path, [*several(1)])

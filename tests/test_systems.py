@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -167,3 +168,33 @@ def test_unknown_names_and_settings_are_refused_with_the_nearest() -> None:
         system_named("pinet", epoch=3)
     with pytest.raises(UsageError, match=r"^epochs: expected a whole number of at least 1, got 0"):
         system_named("pinet", epochs=0)
+
+
+@pytest.mark.parametrize(
+    ("short", "setting", "value", "text"),
+    [
+        ("wl", "rounds", 5, "expected a list of values to choose from, got 5"),
+        ("wl", "C", 1.0, "expected a list of values to choose from, got 1.0"),
+        ("wl", "C", [], "expected a list of values to choose from, got []"),
+        ("wl", "C", [10**400], "expected a finite number above 0, got 1000"),
+        ("wl", "rounds", {"1": 2}, "expected a list of values to choose from, got {'1': 2}"),
+        ("wl", "normalise", 5, "expected True or False, got 5"),
+        ("patchy-san", "labellings", 5, "expected a list of values to choose from, got 5"),
+        ("patchy-san", "labellings", "nauty", "expected a list of values to choose from, got 'nauty'"),
+        ("patchy-san", "labellings", [["nauty"]], "expected 'betweenness' or 'nauty', got ['nauty']"),
+        ("patchy-san", "widths", 1.0, "expected a list of values to choose from, got 1.0"),
+        ("patchy-san", "sizes", 5, "expected a list of values to choose from, got 5"),
+        ("patchy-san", "sizes", [None], "expected a whole number of at least 1, got None"),
+        ("wl", "short", 1, "is no setting of wl, which has rounds, C, inner_folds, normalise"),
+    ],
+)
+def test_a_wrong_value_of_a_setting_is_one_sentence_that_names_it(
+    short: str, setting: str, value: Any, text: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(f'{setting}: {text}')}"):
+        system_named(short, **{setting: value})
+
+
+def test_a_name_of_a_system_is_text() -> None:
+    with pytest.raises(UsageError, match=r"^\['wl'\]: is none of pinet, "):
+        system_named(["wl"])  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ import numpy as np
 from minipinet._array import Array, numbers_below
 from minipinet.baselines.patchy_san_network import FieldTable, PatchySanParams, field_network
 from minipinet.baselines.receptive_fields import LABELLINGS, receptive_fields
+from minipinet.baselines.system import several
 from minipinet.baselines.training import encoded_for, histories
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder
@@ -87,17 +88,19 @@ class PatchySan:
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labellings", tuple(self.labellings))
-        object.__setattr__(self, "widths", tuple(real("widths", w, lambda x: x > 0, "above 0") for w in self.widths))
-        object.__setattr__(self, "sizes", tuple(whole("sizes", size) for size in self.sizes))
-        for field in ("labellings", "widths", "sizes"):
-            if not getattr(self, field):
-                raise UsageError(f"{field}: expected at least one value, got none")
-        for labelling in self.labellings:
-            if labelling not in LABELLINGS:
+        labellings, widths, sizes = (several(name, getattr(self, name)) for name in ("labellings", "widths", "sizes"))
+        for labelling in labellings:
+            if not (isinstance(labelling, str) and labelling in LABELLINGS):
                 known = " or ".join(map(repr, LABELLINGS))
-                raise UsageError(f"labellings: expected {known}, got {labelling!r}")
-        real("held_out", self.held_out, lambda x: 0 < x < 1, "above 0 and below 1")
+                raise UsageError(f"labellings: expected {known}, got {labelling!r:.80}")
+        checked = {
+            "labellings": labellings,
+            "widths": tuple(real("widths", w, lambda x: x > 0, "above 0") for w in widths),
+            "sizes": tuple(whole("sizes", size) for size in sizes),
+            "held_out": real("held_out", self.held_out, lambda x: 0 < x < 1, "above 0 and below 1"),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         self._training(0, held_out=True)
 
     @property

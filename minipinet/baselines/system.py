@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Protocol
 
@@ -58,7 +58,7 @@ class System(Protocol):
         """Return the settings to choose among where the protocol chooses, these first."""
 
 
-def system_named(short: str, **settings: Any) -> System:
+def system_named(short: str, /, **settings: Any) -> System:
     """Return a system by its short name, with some settings other than the defaults.
 
     Parameters
@@ -82,8 +82,8 @@ def system_named(short: str, **settings: Any) -> System:
     ...
     minipinet.errors.UsageError: 'pinnet': is none of pinet, gcn-sum, gcn-dense, wl, patchy-san; did you mean pinet?
     """
-    if short not in SYSTEMS:
-        raise UsageError(f"{short!r}: is none of {', '.join(SYSTEMS)}{nearest(short, SYSTEMS)}")
+    if not isinstance(short, str) or short not in SYSTEMS:
+        raise UsageError(f"{short!r:.80}: is none of {', '.join(SYSTEMS)}{nearest(str(short), SYSTEMS)}")
     module, name = SYSTEMS[short]
     cls = getattr(importlib.import_module(module), name)
     known = [field.name for field in fields(cls)]
@@ -94,3 +94,20 @@ def system_named(short: str, **settings: Any) -> System:
             )
     system: System = cls(**settings)
     return system
+
+
+def several(name: str, values: Any) -> tuple[Any, ...]:
+    """Return the values that a setting names to choose from; a UsageError for none, and for what is no list of values.
+
+    Examples
+    --------
+    >>> several("rounds", [0, 1])
+    (0, 1)
+    >>> several("rounds", 5)
+    Traceback (most recent call last):
+    ...
+    minipinet.errors.UsageError: rounds: expected a list of values to choose from, got 5
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable) or not (found := tuple(values)):
+        raise UsageError(f"{name}: expected a list of values to choose from, got {values!r:.80}")
+    return found

@@ -13,9 +13,9 @@ import numpy as np
 from minipinet._array import Array, Sparse, numbers_below
 from minipinet._extras import sklearn
 from minipinet.baselines.subtree_kernel import check_block, colour_counts, kernels_by_round
+from minipinet.baselines.system import several
 from minipinet.datasets.dataset import Dataset
-from minipinet.errors import UsageError
-from minipinet.settings import real, whole
+from minipinet.settings import real, truth, whole
 from minipinet.splits import check_classes, class_counts, stratified_folds
 
 #: scikit-learn's SVC; the package is imported where it is used.
@@ -66,13 +66,12 @@ class WeisfeilerLehman:
     normalise: bool = True
 
     def __post_init__(self) -> None:
-        if not self.rounds or not self.C:
-            raise UsageError(f"rounds, C: expected at least one value each, got {self.rounds!r} and {self.C!r}")
-        rounds = {whole("rounds", h, 0) for h in self.rounds}
-        costs = {real("C", C, lambda x: x > 0, "above 0") for C in self.C}
+        rounds = {whole("rounds", h, 0) for h in several("rounds", self.rounds)}
+        costs = {real("C", C, lambda x: x > 0, "above 0") for C in several("C", self.C)}
         object.__setattr__(self, "rounds", tuple(sorted(rounds)))
         object.__setattr__(self, "C", tuple(sorted(costs)))
-        whole("inner_folds", self.inner_folds, 2)
+        object.__setattr__(self, "inner_folds", whole("inner_folds", self.inner_folds, 2))
+        object.__setattr__(self, "normalise", truth("normalise", self.normalise))
 
     @property
     def settings(self) -> dict[str, Any]:

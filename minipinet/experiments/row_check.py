@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
-from minipinet.baselines.system import SYSTEMS
-from minipinet.errors import DataError
+from minipinet.baselines.system import SYSTEMS, system_named
+from minipinet.errors import DataError, UsageError
 from minipinet.experiments.records import EXPERIMENTS, PROTOCOLS, Cell, Row
 
 #: What SQLite keeps whole; graph numbers, classes and seeds are far below it.
@@ -37,6 +38,8 @@ def check_cell(cell: Cell) -> Cell:
     """Return a cell whose fields can be those of one; a DataError names the first that cannot."""
     for name, expected, fits in _CELL_RULES:
         _require(fits(getattr(cell, name)), name, expected, getattr(cell, name))
+    if (wrong := _find_wrong_setting(cell.system, cell.variant)) is not None:
+        raise DataError(f"variant: {wrong}")
     return cell
 
 
@@ -76,6 +79,16 @@ def check_row(row: Row) -> Row:
     possible = counts["other_class"] <= counts["test"] <= tested
     _require(possible, "duplicates", f"other_class <= test <= {tested}", counts)
     return row
+
+
+@lru_cache(maxsize=256)
+def _find_wrong_setting(system: str, variant: str) -> str | None:
+    """Return what is wrong with the settings of a system, which may be those of another version; None for nothing."""
+    try:
+        system_named(system, **parse_json(variant))
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 def _require(fits: bool, name: str, expected: str, value: Any) -> None:

@@ -138,9 +138,16 @@ def all_paths(groups: Iterable[tuple[Key, Sequence[Result]]]) -> list[Paths]:
 
 
 def _paths(key: Key, dataset: str, model: str, rows: dict[tuple[int, int], Row]) -> Paths:
-    paths = [path_of(history) for place in sorted(rows) for history in _histories(rows[place])]
+    paths = [path for place in sorted(rows) for path in _paths_in(rows[place])]
     folds = QUICK_FOLDS if QUICK_MARK in model else FOLDS
     return Paths(key, model, dataset, paths, len(rows), folds * (1 + max(repeat for repeat, _ in rows)))
+
+
+def _paths_in(row: Row) -> list[Array]:
+    try:
+        return [path_of(history) for history in _histories(row)]
+    except DataError as error:
+        raise DataError(f"{row.cell.key}: details: {error}") from error
 
 
 def path_of(history: dict[str, Any]) -> Array:
@@ -159,7 +166,7 @@ def path_of(history: dict[str, Any]) -> Array:
     try:
         both = [np.asarray(history[name], np.float64).reshape(-1, len(LAYERS)) for name in ("p", "q")]
         return np.concatenate([np.full((1, len(LAYERS), 2), _START), np.stack(both, axis=2)])
-    except (KeyError, TypeError, ValueError) as error:  # somebody edited it
+    except (KeyError, TypeError, ValueError, OverflowError) as error:  # somebody edited it
         raise DataError(f"history: expected p and q of four layers for each epoch, got {error}") from error
 
 
