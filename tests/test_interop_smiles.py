@@ -43,6 +43,27 @@ def test_rings_charges_salts_and_hydrogens() -> None:
     assert [methane.nodes[i]["label"] for i in methane] == ["C", "H", "H", "H", "H"]
 
 
+@pytest.mark.usefixtures("rdkit")
+@pytest.mark.parametrize(
+    ("text", "atoms"),
+    [
+        ("[H]C([H])([H])O[H]", "CO"),
+        ("[CH3:1][H:2]", "C"),
+        ("[H]/C=C/Cl", "CCCl"),  # the same molecule as C=CCl, of which nothing stereochemical is read
+        ("[2H]C([3H])O", "HCHO"),
+        ("[2H]O[2H]", "HOH"),
+        ("[H][H]", "HH"),
+        ("[H+]", "H"),
+        ("[Na+].[H-]", "NaH"),
+        ("[H]*", "H*"),
+    ],
+)
+def test_hydrogens_that_are_more_than_a_number_stay(capfd: pytest.CaptureFixture[str], text: str, atoms: str) -> None:
+    (G,) = from_smiles([text])
+    assert "".join(G.nodes[i]["label"] for i in G) == atoms
+    assert capfd.readouterr() == ("", "")
+
+
 def nx_values(G: Any, name: str) -> list[Any]:
     return [value for _, _, value in G.edges(data=name)]
 
@@ -79,6 +100,12 @@ def test_bonds_are_weights_when_they_are_asked_for() -> None:
         ("hello", "smiles: entry 1: expected SMILES, got 'hello'"),
         ("\ud800", r"smiles: entry 1: expected SMILES, got '\ud800'"),
         ("C(C)(C)(C)(C)C", "smiles: entry 1: 'C(C)(C)(C)(C)C' is no molecule: Explicit valence for atom # 0 C"),
+        ("CCO CCN", "smiles: entry 1: expected one molecule without white space, got 'CCO CCN'"),
+        ("CCO\nCCN", "smiles: entry 1: expected one molecule without white space, got 'CCO\\nCCN'"),
+        ("CCO ethanol", "smiles: entry 1: expected one molecule without white space, got 'CCO ethanol'"),
+        (" CCO", "smiles: entry 1: expected one molecule without white space, got ' CCO'"),
+        ("CCO\t", "smiles: entry 1: expected one molecule without white space, got 'CCO\\t'"),
+        (" ", "smiles: entry 1: expected one molecule without white space, got ' '"),
         ("c1cccc1", "smiles: entry 1: 'c1cccc1' is no molecule: Can't kekulize mol"),
     ],
 )

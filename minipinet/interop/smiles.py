@@ -27,9 +27,11 @@ def from_smiles(smiles: Iterable[str], *, hydrogens: bool = False) -> list[nx.Gr
     Parameters
     ----------
     smiles : iterable of str
-        One molecule each; parts that hang together by no bond (salts) stay one graph.
+        One molecule each, without a name behind it; parts that hang together by no bond (salts) stay one graph.
     hydrogens : bool
-        True: hydrogen atoms are nodes too, as MUTAG's relatives with hydrogens have them.
+        True: hydrogen atoms are nodes too, as MUTAG's relatives with hydrogens have them. False: they are left out, as
+        RDKit does it, but for those that are more than a number at another atom: isotopes (``[2H]``), those without
+        another atom but hydrogen (``[H+]``, ``[H][H]``), and those at an atom that is not known (``*``).
 
     Returns
     -------
@@ -41,7 +43,7 @@ def from_smiles(smiles: Iterable[str], *, hydrogens: bool = False) -> list[nx.Gr
     UsageError
         Without RDKit, or if `smiles` is no sequence of strings, at least one.
     DataError
-        If a text is no molecule; names its place and what RDKit says.
+        If a text is no molecule, or more than one; names its place and what RDKit says.
     """
     Chem = library("rdkit.Chem", "from_smiles", _INSTALL)
     hydrogens = truth("hydrogens", hydrogens)
@@ -58,6 +60,8 @@ def from_smiles(smiles: Iterable[str], *, hydrogens: bool = False) -> list[nx.Gr
 def _graph(Chem: Any, text: str, k: int, hydrogens: bool) -> nx.Graph:
     import networkx as nx
 
+    if any(map(str.isspace, text)):  # RDKit would read the first word, and take the others for a name
+        raise DataError(f"smiles: entry {k}: expected one molecule without white space, got {text!r:.80}")
     try:
         molecule = Chem.MolFromSmiles(text, sanitize=False)
     except UnicodeError:  # half a pair of surrogates, which is no text
@@ -68,10 +72,17 @@ def _graph(Chem: Any, text: str, k: int, hydrogens: bool) -> nx.Graph:
         raise DataError(f"smiles: entry {k}: {text!r:.80} is no molecule: {problems[0].Message()}")
     Chem.SanitizeMol(molecule)
     # Hydrogens that the text writes out as atoms, as in [H]O, are left to `hydrogens` like all others.
-    molecule = Chem.AddHs(molecule) if hydrogens else Chem.RemoveHs(molecule)
+    molecule = Chem.AddHs(molecule) if hydrogens else Chem.RemoveHs(molecule, _kept_hydrogens(Chem))
     G = nx.Graph(smiles=text)
     for atom in molecule.GetAtoms():
         G.add_node(atom.GetIdx(), label=atom.GetSymbol(), charge=atom.GetFormalCharge())
     for bond in molecule.GetBonds():
         G.add_edge(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond=bond.GetBondTypeAsDouble())
     return G
+
+
+def _kept_hydrogens(Chem: Any) -> Any:
+    """Return which hydrogens stay: RDKit's choice, but none for what is stereochemical, which is not read."""
+    kept = Chem.RemoveHsParameters()
+    kept.removeDefiningBondStereo = True
+    return kept
