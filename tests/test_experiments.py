@@ -108,10 +108,33 @@ def test_the_isomorphism_test_has_sizes_trials_features_and_steps() -> None:
         ("isomorphism", Plan(protocol="released"), r"^protocol: the isomorphism test has one of its own"),
         ("isomorphism", Plan(datasets=["random", "ones"]), r"^datasets: expected names among random, .*, got 'ones'"),
         ("isomorphism", Plan(repeats=-1), r"^repeats: expected"),
+        (
+            "isomorphism",
+            Plan(repeats=2**31 - 1, models=["pinet", "wl"]),
+            r"^repeats: expected at most 1369, with 73 cells each, got 2147483647, which are 156766306231 cells$",
+        ),
+        (
+            "comparison",
+            Plan(repeats=2**31 - 1, models=["wl"], datasets=["MUTAG"]),
+            r"^repeats: expected at most 10000, with 10 cells each, got 2147483647, which are 21474836470 cells$",
+        ),
+        ("message-passing", Plan(repeats=251), r"^repeats: expected at most 250, with 400 cells each, got 251, which"),
     ],
 )
 def test_what_there_is_not_is_one_sentence(name: str, plan: Plan, text: str) -> None:
     with pytest.raises(UsageError, match=text):
+        ALL[name](plan)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("quick", [False, True])
+def test_cells_are_counted_as_they_are_listed(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan(repeats=3, quick=quick, models=["pinet"])
+    cells = ALL[name](plan)
+    monkeypatch.setattr("minipinet.experiments.plan.CELLS", len(cells))
+    assert ALL[name](plan) == cells
+    monkeypatch.setattr("minipinet.experiments.plan.CELLS", len(cells) - 1)
+    with pytest.raises(UsageError, match=f"^repeats: expected at most 2, .* got 3, which are {len(cells)} cells$"):
         ALL[name](plan)
 
 

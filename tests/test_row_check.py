@@ -40,6 +40,10 @@ FORGED: list[tuple[str, Any, str]] = [
     ("variant", '{"self":1}', "variant: self: is no setting of pinet, which has epochs, "),
     ("shuffled", 2, "shuffled: expected 0 or 1, got 2"),
     ("size", -1, "size: expected a whole number from 0 to 2**63 - 1, got -1"),
+    ("repeat", 2**40, "repeat: expected a whole number from 0 to 9999, got 1099511627776"),
+    ("repeat", 10_000, "repeat: expected a whole number from 0 to 9999, got 10000"),
+    ("fold", 1000, "fold: expected a whole number from 0 to 999, got 1000"),
+    ("fold", -1, "fold: expected a whole number from 0 to 999, got -1"),
     ("settings", "3", "settings: expected a JSON object, got 3"),
     ("settings", "{", "settings: cannot be read as JSON: Expecting property name"),
     ("settings", '{"lr": NaN}', "settings: cannot be read as JSON: NaN is not strict JSON"),
@@ -79,7 +83,7 @@ FORGED: list[tuple[str, Any, str]] = [
 #: What SQLite alone can hold there.
 IN_SQLITE: list[tuple[str, Any, str]] = [
     ("dataset", "a\0b", "dataset: expected a name, without "),
-    ("fold", "x", "fold: expected a whole number from 0 to 2**63 - 1, got 'x'"),
+    ("fold", "x", "fold: expected a whole number from 0 to 999, got 'x'"),
     ("seconds", "x", "seconds: expected a number of at least 0, got 'x'"),
     ("accuracy", "x", "accuracy: expected a number from 0 to 1, got 'x'"),
     ("features", b"\xff", "features: expected a name, without "),

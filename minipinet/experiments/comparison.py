@@ -28,8 +28,8 @@ def list_cells(plan: Plan) -> list[Cell]:
     """
     default = [model for model in MODELS if not (plan.protocol == "fair" and model == "pinet-manual")]
     models = chosen_models(plan, MODELS, default)
-    cells = []
-    for dataset in chosen_datasets(plan):
-        named = [MANUAL.get(dataset, "pinet-p1q0") if model == "pinet-manual" else model for model in models]
-        cells += fold_cells(NAME, plan, named, [dataset])
-    return cells
+    named = {
+        dataset: [MANUAL.get(dataset, "pinet-p1q0") if model == "pinet-manual" else model for model in models]
+        for dataset in chosen_datasets(plan)
+    }
+    return fold_cells(NAME, plan, named)

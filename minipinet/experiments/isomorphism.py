@@ -5,9 +5,8 @@ from __future__ import annotations
 from minipinet.errors import UsageError
 from minipinet.experiments.data import ISOMORPHISM
 from minipinet.experiments.plan import MODELS as ALL_MODELS
-from minipinet.experiments.plan import Plan, chosen, chosen_models, model_cell
+from minipinet.experiments.plan import Plan, check_repeats, chosen, chosen_models, model_cell
 from minipinet.experiments.records import Cell
-from minipinet.settings import whole
 
 NAME = "isomorphism"
 MODELS = ("pinet", "pinet-p1q0", "gcn-sum", "gcn-dense", "wl", "patchy-san")
@@ -43,8 +42,10 @@ def list_cells(plan: Plan) -> list[Cell]:
         raise UsageError(f"protocol: the isomorphism test has one of its own, so expected paper, got {plan.protocol!r}")
     models = chosen_models(plan, MODELS, MODELS)
     kinds = chosen("datasets", plan.datasets, FEATURES, FEATURES)
-    trials = whole("repeats", (2 if plan.quick else TRIALS) if plan.repeats is None else plan.repeats)
     sizes, steps = (SIZES[:2], (5,)) if plan.quick else (SIZES, STEPS)
+    stepped = sum(ALL_MODELS[model][0] in NETWORKS for model in models) if "constant" in kinds else 0
+    a_trial = len(kinds) * len(models) * len(sizes) + stepped * len(steps)
+    trials = check_repeats(plan, 2 if plan.quick else TRIALS, a_trial)
     cells = []
     for kind in kinds:
         for trial in range(trials):

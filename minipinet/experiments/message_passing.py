@@ -20,4 +20,4 @@ def list_cells(plan: Plan) -> list[Cell]:
     """
     if plan.protocol == "fair":
         raise UsageError("protocol: expected paper or released, got 'fair', which chooses among the matrices itself")
-    return fold_cells(NAME, plan, chosen_models(plan, MODELS, MODELS), chosen_datasets(plan))
+    return fold_cells(NAME, plan, dict.fromkeys(chosen_datasets(plan), chosen_models(plan, MODELS, MODELS)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minipinet._words import nearest
+from minipinet._words import counted, nearest
 from minipinet.datasets.catalogue import available, find_name, unknown_name
 from minipinet.errors import UsageError, notify
 from minipinet.experiments.protocols import FOLDS, check_protocol
-from minipinet.experiments.records import Cell, to_variant
+from minipinet.experiments.records import MOST_REPEATS, Cell, to_variant
 from minipinet.settings import whole
 
 #: Each model: the short name of its system, and the settings that are not the defaults.
@@ -40,6 +40,8 @@ QUICK: dict[str, dict[str, Any]] = {
     "patchy-san": {"epochs": 2, "labellings": ["nauty"], "widths": [1.0], "sizes": [5]},
 }
 QUICK_FOLDS = 2
+#: Cells of one run at most: months of work, which are listed in a second.
+CELLS = 100_000
 
 
 class Plan(NamedTuple):
@@ -53,20 +55,42 @@ class Plan(NamedTuple):
     shuffled: bool = False
 
 
-def fold_cells(experiment: str, plan: Plan, models: Iterable[str], datasets: Iterable[str]) -> list[Cell]:
-    """Return a cell for each data set, repeat, fold and model; quick ones of two folds."""
+def fold_cells(experiment: str, plan: Plan, models: Mapping[str, Sequence[str]]) -> list[Cell]:
+    """Return a cell for each data set, repeat, fold and model of the data set; quick ones of two folds."""
     check_protocol(plan.protocol)
+    folds = QUICK_FOLDS if plan.quick else FOLDS
+    repeats = check_repeats(plan, 1, folds * sum(map(len, models.values())))
     return [
         model_cell(
             Cell(experiment, plan.protocol, "", dataset, shuffled=int(plan.shuffled), repeat=repeat, fold=fold),
             model,
             quick=plan.quick,
         )
-        for dataset in datasets
-        for repeat in range(1 if plan.repeats is None else whole("repeats", plan.repeats))
-        for fold in range(QUICK_FOLDS if plan.quick else FOLDS)
-        for model in models
+        for dataset, own in models.items()
+        for repeat in range(repeats)
+        for fold in range(folds)
+        for model in own
     ]
+
+
+def check_repeats(plan: Plan, default: int, cells: int) -> int:
+    """Return how often everything is repeated; a UsageError for more cells than can be listed, before they are.
+
+    Examples
+    --------
+    >>> check_repeats(Plan(repeats=30_000), 1, cells=480)
+    Traceback (most recent call last):
+    ...
+    minipinet.errors.UsageError: repeats: expected at most 208, with 480 cells each, got 30000, which are 14400000 cells
+    """
+    repeats = whole("repeats", default if plan.repeats is None else plan.repeats)
+    most = min(MOST_REPEATS, CELLS // max(cells, 1))
+    if repeats > most:
+        raise UsageError(
+            f"repeats: expected at most {most}, with {counted(cells, 'cell')} each, got {repeats}, "
+            f"which are {repeats * cells} cells"
+        )
+    return repeats
 
 
 def model_cell(cell: Cell, model: str, *, quick: bool, **settings: Any) -> Cell:

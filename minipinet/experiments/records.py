@@ -9,6 +9,8 @@ from minipinet._files import to_plain
 
 EXPERIMENTS = ("isomorphism", "message-passing", "comparison")
 PROTOCOLS = ("paper", "released", "fair")
+#: So many repeats (or trials) and folds of one there can be, far more than anybody runs: tables keep a place for each.
+MOST_REPEATS, MOST_FOLDS = 10_000, 1_000
 
 
 class Cell(NamedTuple):

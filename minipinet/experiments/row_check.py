@@ -10,7 +10,7 @@ from typing import Any
 
 from minipinet.baselines.system import SYSTEMS, system_named
 from minipinet.errors import DataError, UsageError
-from minipinet.experiments.records import EXPERIMENTS, PROTOCOLS, Cell, Row
+from minipinet.experiments.records import EXPERIMENTS, MOST_FOLDS, MOST_REPEATS, PROTOCOLS, Cell, Row
 
 #: What SQLite keeps whole; graph numbers, classes and seeds are far below it.
 _LARGEST = 2**63 - 1
@@ -164,6 +164,10 @@ def _one_of(name: str, known: Any) -> tuple[str, str, Callable[[Any], bool]]:
     return name, f"one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known
 
 
+def _below(name: str, end: int) -> tuple[str, str, Callable[[Any], bool]]:
+    return name, f"a whole number from 0 to {end - 1}", lambda value: _is_whole(value) and value < end
+
+
 _NAME = 'a name, without "/", "\\" and NUL and with no "." in front'
 _WHOLE = "a whole number from 0 to 2**63 - 1"
 _GRAPHS = "a list of different whole numbers"
@@ -176,7 +180,9 @@ _CELL_RULES: list[tuple[str, str, Callable[[Any], bool]]] = [
     ("variant", "settings as a JSON object", _is_object),
     ("features", _NAME, _is_name),
     ("shuffled", "0 or 1", lambda value: type(value) is int and value in (0, 1)),
-    *((name, _WHOLE, _is_whole) for name in ("size", "repeat", "fold")),
+    ("size", _WHOLE, _is_whole),
+    _below("repeat", MOST_REPEATS),
+    _below("fold", MOST_FOLDS),
 ]
 _ROW_RULES: list[tuple[str, str, Callable[[Any], bool]]] = [
     ("settings", "a JSON object", lambda value: isinstance(value, dict)),
