@@ -18,7 +18,16 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 #: Files that are shown, by the ends of their names.
-LANGUAGES = {".py": "python", ".sh": "bash", "": "bash", ".toml": "toml", ".md": "markdown", ".csv": "text"}
+LANGUAGES = {
+    ".py": "python",
+    ".sh": "bash",
+    "": "bash",
+    ".toml": "toml",
+    ".md": "markdown",
+    ".csv": "text",
+    ".cu": "cpp",
+    ".h": "cpp",
+}
 
 
 def page_of(env: Any, path: str) -> str | None:
