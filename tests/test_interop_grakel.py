@@ -16,6 +16,8 @@ from minipinet.datasets import dataset_from_networkx
 from minipinet.errors import DataError, Notice, UsageError
 from minipinet.graphs import as_graph
 from minipinet.interop.grakel import from_grakel, to_grakel
+from minipinet.runs import train_pinet
+from minipinet.settings import Settings
 from minipinet.union import disjoint_union
 from tests.small_data import python
 from tests.small_doors import logits, mutag, mutag_model, odd_graphs, same_graphs
@@ -53,6 +55,34 @@ def test_odd_graphs_go_out_and_come_back() -> None:
     assert same_graphs(read, [graph for graph in graphs if graph.N])
     assert [len(G) for G in others] == [graph.N for graph in graphs]
     assert to_grakel(disjoint_union(graphs)) == to_grakel(graphs)
+
+
+@pytest.mark.parametrize("names", [{"node_label": "atom"}, {"node_attributes": ["a", "b"]}])
+@pytest.mark.parametrize("weight", [None, "w", "one"])
+def test_a_model_reads_what_went_out_under_the_names_of_the_format(names: dict[str, Any], weight: str | None) -> None:
+    graphs = [nx.path_graph(n) for n in range(2, 6)]
+    for G in graphs:
+        for i in G:
+            G.nodes[i].update(atom="CNO"[i % 3], a=i / 3, b=2.0 - i)
+        for i, j in G.edges:
+            G.edges[i, j].update(w=i + 0.5, one=1)
+    data = dataset_from_networkx(graphs, list("abab"), weight=weight, **names)
+    model = train_pinet(data, Settings(epochs=1, hidden=4, out=3)).model
+    read: dict[str, Any] = {**dict.fromkeys(names, "label"), **({"weight": "weight"} if weight else {})}
+    with warnings.catch_warnings(action="error"):
+        np.testing.assert_array_equal(model.logits(from_grakel(to_grakel(data)), **read), model.logits(data))
+
+
+def test_lists_that_are_as_many_as_long_are_a_matrix_and_tuples_are_edges() -> None:
+    triples = [[0, 1, 2], [1, 0, 2], [1, 2, 3]]
+    (matrix,), (edges,) = from_grakel([[triples]]), from_grakel([[[tuple(triple) for triple in triples]]])
+    assert nx.to_numpy_array(matrix).tolist() == triples
+    assert list(edges.edges(data="weight")) == [(0, 1, 2), (1, 0, 2), (1, 2, 3)]
+    pairs = np.array(PAIRS)
+    with pytest.raises(DataError, match=r"got ndarray of shape \(4, 2\); edges go in as tuples, not as an array$"):
+        from_grakel([[pairs]])
+    (back,) = from_grakel([[[tuple(pair) for pair in pairs.tolist()]]])
+    assert set(back.edges) == set(PAIRS)
 
 
 @pytest.mark.parametrize("form", FORMS)

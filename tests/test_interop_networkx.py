@@ -18,6 +18,8 @@ from minipinet.graphs import Graph, as_graph
 from minipinet.interop.grakel import to_grakel
 from minipinet.interop.networkx import to_networkx
 from minipinet.interop.onnx import onnx_inputs
+from minipinet.runs import train_pinet
+from minipinet.settings import Settings
 from minipinet.union import disjoint_union
 from tests.small_doors import logits, mutag, mutag_model, odd_graphs, same_graphs
 from tests.strategies import graph_lists
@@ -66,10 +68,46 @@ def test_names_are_those_that_the_data_were_read_with() -> None:
     nx.set_edge_attributes(G, 2, "bond")
     data = dataset_from_networkx([G], [0], node_label=["atom", "ring"], node_attributes="mass", weight="bond")
     (H,) = to_networkx(data)
-    assert H.nodes[1] == {"atom": "O", "ring": 0, "attributes": [16.0]}
+    assert H.nodes[1] == {"atom": "O", "ring": 0, "mass": 16.0}
     assert H.edges[0, 1] == {"bond": 2.0}
-    back = dataset_from_networkx([H], [0], node_label=["atom", "ring"], node_attributes="attributes", weight="bond")
+    back = dataset_from_networkx([H], [0], node_label=["atom", "ring"], node_attributes="mass", weight="bond")
     assert back.digest == data.digest
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"node_attributes": "xy"},
+        {"node_attributes": ["a", "b"]},
+        {"node_label": "atom", "node_attributes": ["b", "a"], "features": "both"},
+        {"node_label": ["atom", "a"], "weight": "w"},
+        {"node_label": "atom", "node_attributes": "xy", "weight": "one", "features": "both"},
+    ],
+)
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_model_reads_what_went_out(names: dict[str, Any], directed: bool) -> None:
+    graphs = [nx.path_graph(n, nx.DiGraph if directed else nx.Graph) for n in range(2, 6)]
+    for G in graphs:
+        for i in G:
+            G.nodes[i].update(atom="CNO"[i % 3], a=i / 3, b=2.0 - i, xy=[i / 7, 1.0])
+        for i, j in G.edges:
+            G.edges[i, j].update(w=i + 0.5, one=1)
+    data = dataset_from_networkx(graphs, list("abab"), directed=directed, **names)
+    model = train_pinet(data, Settings(epochs=1, hidden=4, out=3)).model
+    with warnings.catch_warnings(action="error"):
+        out = to_networkx(data)
+        np.testing.assert_array_equal(model.logits(out), model.logits(data))
+        np.testing.assert_array_equal(model.logits(graphs), model.logits(data))
+
+
+def test_names_that_do_not_tell_the_columns_apart_are_one() -> None:
+    G = nx.path_graph(2)
+    nx.set_node_attributes(G, {0: {"a": 1.0, "xy": [2, 3]}, 1: {"a": 4, "xy": [5, 6]}})
+    data = dataset_from_networkx([G, G], [0, 1], node_attributes=["a", "xy"])
+    (H, _) = to_networkx(data)
+    assert H.nodes[1] == {"attributes": [4.0, 5.0, 6.0]}
+    model = train_pinet(data, Settings(epochs=1, hidden=4, out=3)).model
+    np.testing.assert_array_equal(model.logits([H, H], node_attributes="attributes"), model.logits(data))
 
 
 def test_labels_of_another_source_get_names() -> None:

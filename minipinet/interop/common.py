@@ -126,10 +126,11 @@ def union_of(graphs: Any) -> DisjointUnion:
 def graphs_and_weighted(graphs: Any) -> tuple[list[Graph], bool]:
     """Return the graphs of a Dataset, a DisjointUnion or a sequence of Graph one by one, and whether they have weights.
 
-    They have if any edge of any of them has a weight other than 1.
+    They have if any edge of any of them has a weight other than 1, or if they are a Dataset that was read with weights.
     """
     union = union_of(graphs)
-    weighted = bool((union.A.data != 1).any())
+    read = isinstance(graphs, Dataset) and graphs.reading.weight is not None
+    weighted = read or bool((union.A.data != 1).any())
     if isinstance(graphs, Dataset | DisjointUnion):
         return [graph_at(union, g) for g in range(union.ptr.size - 1)], weighted
     return list(graphs), weighted

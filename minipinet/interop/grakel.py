@@ -28,13 +28,16 @@ def from_grakel(graphs: Iterable[Any]) -> list[nx.DiGraph]:
     graphs : iterable of sequences ``[graph]``, ``[graph, node_labels]`` or ``[graph, node_labels, edge_labels]``
         What ``fetch_dataset(...).data`` holds and kernels take. `graph` in any of the forms GraKeL knows: a square
         matrix (dense, SciPy or nested lists), edges as pairs or as triples with a weight, a mapping of edges to
-        weights, a mapping of nodes to lists of neighbours or to mappings of neighbours to weights. `node_labels` and
+        weights, a mapping of nodes to lists of neighbours or to mappings of neighbours to weights. As in GraKeL an
+        array is always a matrix, and so are lists as many as each is long: two edges that are lists of two, or three
+        triples that are lists of three. Edges that are tuples are never taken for a matrix. `node_labels` and
         `edge_labels`: mappings, or None. Only read, never changed.
 
     Returns
     -------
     list of networkx.DiGraph
-        A node has its label as ``"label"``, an edge its ``"weight"`` where it has one, and its ``"label"``. Nodes are
+        A node has its label as ``"label"``, an edge its ``"weight"`` where it has one, and its ``"label"``: the names
+        for a model whose training graphs had others, as in ``model.logits(graphs, node_label="label")``. Nodes are
         in the order of `node_labels`, then of the edges, which are sorted where they are a set. A pair that stands
         there one way only is an arc; who reads the graph joins it both ways, with a notice.
 
@@ -67,9 +70,9 @@ def to_grakel(graphs: Any) -> list[list[Any]]:
     -------
     list of lists ``[edges, node_labels, edge_labels]``
         `edges` is a set of pairs of node numbers from 0, both directions of an edge, or a mapping of the pairs to
-        weights if any edge of any graph has one other than 1. The label of a node is that of the Dataset, a tuple where
-        it has several; without labels the tuple of its features, which GraKeL takes as attributes. `edge_labels` is
-        empty. The classes of a Dataset are ``dataset.labels``.
+        weights if any edge of any graph has one other than 1 or a Dataset was read with weights. The label of a node is
+        that of the Dataset, a tuple where it has several; without labels the tuple of its features, which GraKeL takes
+        as attributes. `edge_labels` is empty. The classes of a Dataset are ``dataset.labels``.
 
     Examples
     --------
@@ -139,7 +142,9 @@ def _edges(graph: Any, place: str) -> tuple[list[Any], list[tuple[Any, Any, Any]
         try:
             rows, cols, weights, N = arcs_of(graph, "matrix")
         except (UsageError, DataError) as error:
-            raise DataError(f"{place}: {error}") from error
+            pairs = isinstance(graph, np.ndarray) and graph.ndim == 2 and len(graph) != graph.shape[1] in (2, 3)
+            hint = "; edges go in as tuples, not as an array" if pairs else ""
+            raise DataError(f"{place}: {error}{hint}") from error
         return list(range(N)), list(zip(rows.tolist(), cols.tolist(), weights.tolist(), strict=True))
     if isinstance(graph, str) or not isinstance(graph, Iterable):
         raise DataError(f"{place}: expected {_FORMS}, got {type(graph).__name__}")

@@ -23,9 +23,11 @@ def to_networkx(graphs: Any) -> list[nx.Graph]:
     list of networkx.Graph, or of networkx.DiGraph where A is not symmetric
         The nodes have their ids where a Graph keeps them, else the numbers from 0. A Dataset's nodes carry its labels
         under the names of its `reading` (``"label"`` where nothing else is known, ``"label_0"``, ``"label_1"``, ...
-        where it has several), and its attributes as one list, ``"attributes"``; other graphs their features as one
-        list, ``"x"``. The edge from i to j is ``A[i, j]``, its ``"weight"`` if any edge of any graph has one other than
-        1 (for a Dataset under its reading's name). The class of a Dataset's graph is ``G.graph["label"]``.
+        where it has several), and its attributes likewise where the names tell the columns apart: one name has them all,
+        as many names as columns have a number each; else they are one list, ``"attributes"``. Other graphs carry their
+        features as one list, ``"x"``. The edge from i to j is ``A[i, j]``, its ``"weight"`` if any edge of any graph
+        has one other than 1; for a Dataset that was read with weights, always and under its reading's name. The class
+        of a Dataset's graph is ``G.graph["label"]``.
 
     Examples
     --------
@@ -42,7 +44,7 @@ def to_networkx(graphs: Any) -> list[nx.Graph]:
 
     members, weighted = graphs_and_weighted(graphs)
     data = isinstance(graphs, Dataset)
-    weight = graphs.reading.weight if data and graphs.reading.weight else "weight"
+    weight = graphs.reading.weight if data and graphs.reading.weight is not None else "weight"
     columns = _columns(graphs) if data else {"x": [row for graph in members for row in graph.X.tolist()]}
     labels = graphs.labels.tolist() if data else []
     made, first = [], 0
@@ -71,5 +73,9 @@ def _columns(dataset: Dataset) -> dict[str, list[Any]]:
             names = ("label",) if k == 1 else tuple(f"label_{c}" for c in range(k))
         columns = {name: column.tolist() for name, column in zip(names, dataset.node_labels.T, strict=True)}
     if dataset.attributes is not None:
-        columns["attributes"] = dataset.attributes.tolist()
+        names = dataset.reading.node_attributes
+        if len(names) == dataset.attributes.shape[1]:
+            columns |= {name: column.tolist() for name, column in zip(names, dataset.attributes.T, strict=True)}
+        else:
+            columns[names[0] if len(names) == 1 else "attributes"] = dataset.attributes.tolist()
     return columns
