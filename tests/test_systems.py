@@ -103,6 +103,26 @@ def test_a_training_has_the_same_bits_whatever_the_other_graphs_are_and_where(sh
     assert trained(short, data[kept], np.arange(60), np.arange(60, 80)) == expected
 
 
+def test_the_shuffle_of_training_graphs_does_not_depend_on_the_others() -> None:
+    data = load_dataset("MUTAG")[:90]
+    system = system_named("gcn-dense", epochs=3, shuffle_nodes=True)
+    train, validation, test = np.arange(10, 60), np.arange(60, 70), np.arange(70, 90)
+
+    def fitted(data: Dataset, train: np.ndarray, validation: np.ndarray) -> Any:
+        made: Any = system.fit(data, train, seed=0, validation=validation)
+        details = {name: value for name, value in made.details.items() if name != "seconds"}
+        return to_text([details, [np.asarray(x, float).tobytes().hex() for _, x in named_leaves(made.gcn.params)]])
+
+    expected = fitted(data, train, validation)
+    order = np.concatenate([test, np.arange(10), validation, train])
+    place = np.argsort(order)
+    assert fitted(data[order], place[train], place[validation]) == expected
+    kept = np.concatenate([train, validation])  # no graph but those of the training
+    assert fitted(data[kept], np.arange(50), np.arange(50, 60)) == expected
+    renumbered = shuffle_nodes(data, np.random.default_rng(0))
+    assert fitted(renumbered, train, validation) != expected
+
+
 @pytest.mark.parametrize("short", SYSTEMS)
 def test_a_training_has_the_same_bits_whatever_the_order_of_nodes_but_for_gcn_dense(short: str) -> None:
     pytest.importorskip("pynauty") if short == "patchy-san" else None

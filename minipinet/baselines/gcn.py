@@ -19,7 +19,7 @@ from minipinet.baselines.gcn_network import (
     gcn_loss_forward,
     init_gcn,
 )
-from minipinet.baselines.node_order import shuffle_nodes
+from minipinet.baselines.node_order import sort_nodes
 from minipinet.baselines.training import details_of, encoded_for, with_validation
 from minipinet.batch import make_batches
 from minipinet.datasets.dataset import Dataset
@@ -165,7 +165,9 @@ class GCNDense(_GCN):
     ----------
     shuffle_nodes : bool
         Put the nodes of every graph into an order drawn from the seed first: what accuracy is left then has not come
-        from the order of the files. The other settings are those of :class:`minipinet.settings.Settings`.
+        from the order of the files. That of a graph in `train` or `validation` depends on its place there, that of any
+        other on its place in the data set, and on no other graph. The other settings are those of
+        :class:`minipinet.settings.Settings`.
 
     Examples
     --------
@@ -191,8 +193,7 @@ class GCNDense(_GCN):
         """
         train, seed, validation = _parts(dataset, train, seed, validation)
         if self.shuffle_nodes:
-            # A stream of its own: the weights and the order of the graphs are those without the shuffle.
-            dataset = shuffle_nodes(dataset, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,))))
+            dataset = sort_nodes(dataset, _node_keys(dataset.graphs.ptr, train, seed, validation))
         sizes = np.diff(dataset.graphs.ptr)
         places = max(1, int(sizes[train].max()))
         if validation is not None:
@@ -224,6 +225,19 @@ def _parts(dataset: Dataset, train: Any, seed: Any, validation: Any) -> tuple[Ar
     G = len(dataset)
     held_out = None if validation is None else numbers_below("validation", validation, G)
     return numbers_below("train", train, G), whole("seed", seed, *SEEDS), held_out
+
+
+def _node_keys(ptr: Array, train: Array, seed: int, validation: Array | None) -> Array:
+    """Draw a number for each node, (N,): a stream for each graph, so that none depends on which others there are.
+
+    The streams are those of no other use of the seed: weights and order of the graphs are as without them.
+    """
+    streams = {int(g): (2, g) for g in range(len(ptr) - 1)}
+    for part, index in ((1, () if validation is None else validation), (0, train)):
+        streams |= {int(g): (part, k) for k, g in enumerate(index)}
+    sequences = [np.random.SeedSequence(seed, spawn_key=(0, *streams[g])) for g in range(len(ptr) - 1)]
+    drawn = [np.random.default_rng(own).random(n) for own, n in zip(sequences, np.diff(ptr), strict=True)]
+    return np.concatenate([np.empty(0), *drawn])
 
 
 def _tell_cut(sizes: Array, places: int) -> None:
