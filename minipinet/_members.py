@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet.adjacency import arcs_of, as_features, build_adjacency
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.datasets.from_networkx import dataset_from_networkx
 from minipinet.errors import DataError, UsageError
-from minipinet.graphs import Graph, as_graph
+from minipinet.graphs import Graph
 from minipinet.interop.members import Member, join_members
 from minipinet.reading import Reading, as_reading
 
@@ -108,15 +109,18 @@ def graphs_of_pairs(pairs: list[Any], reading: Reading, name: str = "X") -> list
     UsageError, DataError
         As `as_graph`, naming the graph too.
     """
+    weight = "weight" if reading.weight else None
     members = []
     for g, (A, X) in enumerate(pairs):
         try:
-            graph = as_graph(A, X, weighted=True, directed=True)
+            rows, cols, weights, N = arcs_of(A)
+            features = np.ones((N, 1)) if X is None else as_features(X, N)
+            if weight:  # a sum too large is told of its graph
+                build_adjacency(rows, cols, weights, N, weighted=True, directed=True)
         except (UsageError, DataError) as error:
             raise type(error)(f"{name}: graph {g}: {error}") from error
-        arcs = graph.A.tocoo()
-        members.append(Member(arcs.col, arcs.row, arcs.data, graph.X, graph.N))
-    weight = "weight" if reading.weight else None
+        edge = weights != 0
+        members.append(Member(cols[edge], rows[edge], weights[edge], features, N))
     return join_members(
         members, name, weight=weight, weight_name="weight", keep="weight=True", directed=reading.directed
     )

@@ -250,6 +250,9 @@ class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEsti
         model = self.model_
         if kind == "(A, X) pair":
             graphs = graphs_of_pairs(graphs, model.reading, name)
+        if kind == "networkx graph" and model.encoder.kind == "attributes" and not model.reading.node_attributes:
+            trained = "graphs that were no networkx graphs" if model.reading.node_label else "(A, X) pairs"
+            raise UsageError(f"{name}: this model was fitted on {trained}, got networkx graphs")
         conversion = {"default": self.default} if kind == "networkx graph" else {}
         union = model_input(graphs, model.encoder, model.reading, conversion, name)
         notify_nodeless(union)

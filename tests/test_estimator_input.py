@@ -84,6 +84,25 @@ def test_options_of_reading_are_those_of_training() -> None:
     assert same_bits(stand_in.predict_proba([bare]), stand_in.predict_proba([with_labels]))
 
 
+def test_an_entry_that_is_repeated_is_told_as_such() -> None:
+    rows, cols, N = [0, 0, 0, 1, 2, 1, 2], [1, 1, 2, 0, 0, 2, 1], 3  # 0, 1 twice; 1, 2 only as stored zeros
+    weights, X = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0], np.arange(6.0).reshape(3, 2)
+    order = np.argsort(rows, kind="stable")
+    indptr = np.searchsorted(np.array(rows)[order], np.arange(N + 1))
+    twice = scipy.sparse.csr_matrix((np.array(weights)[order], np.array(cols)[order], indptr), shape=(N, N))
+    once = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    with pytest.warns(Notice) as seen:
+        clf = classifier().fit([(twice, X), (np.eye(3), X)], ["a", "b"])
+    assert [str(notice.message) for notice in seen] == ["X: 1 repeated edge counted once (weight=True adds weights up)"]
+    same = classifier().fit([(once, X), (np.eye(3), X)], ["a", "b"])
+    assert same_bits(clf.predict_proba([(once, X)]), same.predict_proba([(once, X)]))
+    added = np.array([[0, 2, 1], [2, 0, 0], [1, 0, 0]])
+    with pytest.warns(Notice, match=r"^X: 1 entry of A added or raised to make it symmetric"):
+        clf = classifier(weight=True).fit([(twice, X), (np.eye(3), X)], ["a", "b"])
+    same = classifier(weight=True).fit([(added, X), (np.eye(3), X)], ["a", "b"])
+    assert same_bits(clf.predict_proba([(added, X)]), same.predict_proba([(added, X)]))
+
+
 @pytest.mark.parametrize(
     ("graphs", "y", "params", "message"),
     [
@@ -101,6 +120,12 @@ def test_options_of_reading_are_those_of_training() -> None:
         ([(A, X1), (A[:1], X1)], ["a", "b"], {}, "X: graph 1: A: expected a square matrix"),
         ([(A, X1), (-A, X1)], ["a", "b"], {}, r"X: graph 1: A: expected finite weights .* = -1.0"),
         ([(A, X1), (A, X1 * np.nan)], ["a", "b"], {}, r"X: graph 1: X: expected finite features, got X\[0, 0\] = nan"),
+        (
+            [(A, X1), (np.full((2, 2), 1e308), X1)],
+            ["a", "b"],
+            {"weight": True},
+            "X: graph 1: weights: those of node 0 add up to more than float64 can hold",
+        ),
         ([(A, X1), (A, [1, 2, 3])], ["a", "b"], {}, "X: graph 1: X: expected 2 rows, one for each node"),
         ([(A, X1), (A, A)], ["a", "b"], {}, "graph 1 has 2 features a node, graph 0 has 1"),
         (GRAPHS, LABELS[:5], {}, "y: expected 12 classes, one for each graph, got 5"),
@@ -162,6 +187,14 @@ def test_bad_input_after_training() -> None:
             clf.attention(wrong)
     with pytest.raises(UsageError, match="graph: expected 2 features a node, as in training, got 1"):
         clf.attention((A, X1))
+    with pytest.raises(UsageError, match=r"^X: this model was fitted on graphs that were no networkx graphs, got netw"):
+        clf.predict(MOLECULES)
+    pairs = classifier().fit(PAIRS, LABELS)
+    for method in (pairs.predict, pairs.predict_proba, pairs.transform):
+        with pytest.raises(UsageError, match=r"^X: this model was fitted on \(A, X\) pairs, got networkx graphs$"):
+            method(MOLECULES)
+    with pytest.raises(UsageError, match=r"^graph: this model was fitted on \(A, X\) pairs, got networkx graphs$"):
+        pairs.attention(MOLECULES[0])
     with pytest.raises(UsageError, match="graph: graph 0: A: expected a square matrix"):
         clf.attention((A[:1], X1))
     with pytest.raises(DivergedError, match="try an lr below"):

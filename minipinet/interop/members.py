@@ -74,7 +74,7 @@ def join_members(
             f"{counted(ignored, 'edge')} with {weight_name} other than 1 taken as 1 "
             f"({keep or f'weight={weight_name!r}'} keeps it)",
         ),
-        (repeats, f"{counted(repeats, 'repeated edge')} counted once (weight= adds weights up)"),
+        (repeats, f"{counted(repeats, 'repeated edge')} counted once ({keep or 'weight='} adds weights up)"),
         (
             adjacency.one_way,
             f"{counted(adjacency.one_way, 'entry', 'entries')} of A added or raised to make it symmetric "

@@ -23,11 +23,11 @@ def to_networkx(graphs: Any) -> list[nx.Graph]:
     list of networkx.Graph, or of networkx.DiGraph where A is not symmetric
         The nodes have their ids where a Graph keeps them, else the numbers from 0. A Dataset's nodes carry its labels
         under the names of its `reading` (``"label"`` where nothing else is known, ``"label_0"``, ``"label_1"``, ...
-        where it has several), and its attributes likewise where the names tell the columns apart: one name has them all,
-        as many names as columns have a number each; else they are one list, ``"attributes"``. Other graphs carry their
-        features as one list, ``"x"``. The edge from i to j is ``A[i, j]``, its ``"weight"`` if any edge of any graph
-        has one other than 1; for a Dataset that was read with weights, always and under its reading's name. The class
-        of a Dataset's graph is ``G.graph["label"]``.
+        where it has several), and its attributes likewise where the names tell the columns apart: one name has them
+        all, as many names as columns have a number each; else they are one list, ``"attributes"``. Other graphs carry
+        their features as one list, ``"x"``. The edge from i to j is ``A[i, j]``, its ``"weight"`` if any edge of any
+        graph has one other than 1; for a Dataset that was read with weights, always and under its reading's name. The
+        class of a Dataset's graph is ``G.graph["label"]``.
 
     Examples
     --------
