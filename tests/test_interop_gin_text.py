@@ -156,7 +156,11 @@ def test_repeats_loops_and_neighbours_that_do_not_know_it(tmp_path: Path) -> Non
         ),
         ("1\n1 0\n1_0 0\n", ", line 3: expected tag, number of neighbours"),
         ("1\n1 0\n٣ 0\n", ", line 3: expected tag, number of neighbours"),
-        ("1\n1 0\n99999999999999999999 0\n", ", line 3: expected a whole number, got '99999999999999999999'"),
+        (
+            "1\n1 0\n99999999999999999999 0\n",
+            ", line 3: expected a whole number between -2^53 and 2^53, got '99999999999999999999'",
+        ),
+        (f"1\n1 {-(2**53)}\n0 0\n", f", line 2: expected a whole number between -2^53 and 2^53, got '{-(2**53)}'"),
         ("1\n1 0\n0 0\n1 0\n", ", line 4: expected the end of the file after the last graph, got '1 0'"),
         ("1\n\n1 0\n0 0\n", ", line 2: expected values, got a blank line with more lines after it"),
         (
@@ -206,6 +210,20 @@ def test_directed_is_true_or_false(tmp_path: Path, directed: Any) -> None:
         load_dataset("MUTAG", progress=directed)
 
 
+def large(label: int, y: int) -> Dataset:
+    G = nx.Graph()
+    G.add_node(0, a=label)
+    return dataset_from_networkx([G], [y], node_label="a")
+
+
+def test_the_largest_numbers_go_out_and_come_back(tmp_path: Path) -> None:
+    most = 2**53 - 1
+    write_gin(tmp_path / "file", large(-most, most))
+    data = read_gin(tmp_path / "file")
+    assert data.node_labels is not None
+    assert (data.node_labels.tolist(), data.labels.tolist()) == ([[-most]], [most])
+
+
 def two_labels() -> Dataset:
     G = nx.Graph()
     G.add_node(0, a=1, b=2)
@@ -219,6 +237,18 @@ def two_labels() -> Dataset:
         (dataset_from_graphs([as_graph([[2.0]], weighted=True)], [0]), "dataset: expected edges of weight 1"),
         (dataset_from_graphs([as_graph([[0, 1], [0, 0]], directed=True)], [0]), "dataset: expected undirected graphs"),
         (mutag()[:0], "dataset: expected at least one graph"),
+        (
+            large(2**53, 1),
+            r"dataset: expected node labels between -2\^53 and 2\^53, as read_gin does, got 9007199254740992",
+        ),
+        (
+            large(-(2**60), 1),
+            r"dataset: expected node labels between -2\^53 and 2\^53, as read_gin does, got -11529215046",
+        ),
+        (
+            large(1, 2**60),
+            r"dataset: expected classes between -2\^53 and 2\^53, as read_gin does, got 1152921504606846976",
+        ),
         (two_labels(), "dataset: expected one label a node, got 2"),
     ],
 )

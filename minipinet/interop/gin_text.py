@@ -87,7 +87,8 @@ def write_gin(path: str | os.PathLike[str], dataset: Dataset) -> None:
     Raises
     ------
     UsageError
-        If `path` is no path; if `dataset` is none, or has no graph, directions, weights or several labels a node.
+        If `path` is no path; if `dataset` is none, or has no graph, directions, weights, several labels a node, or
+        labels or classes of 2^53 and more, which :func:`read_gin` takes for slips.
     MinipinetError
         When the file cannot be written.
     """
@@ -105,8 +106,8 @@ def write_gin(path: str | os.PathLike[str], dataset: Dataset) -> None:
     if dataset.node_labels is not None:
         if dataset.node_labels.shape[1] != 1:
             raise UsageError(f"dataset: expected one label a node, got {dataset.node_labels.shape[1]}")
-        tags = _whole(dataset.node_labels[:, 0].tolist())
-    classes = _whole(dataset.labels.tolist())
+        tags = _whole(dataset.node_labels[:, 0].tolist(), "node labels")
+    classes = _whole(dataset.labels.tolist(), "classes")
     numbers = [""] * len(tags)
     if dataset.attributes is not None:
         numbers = ["".join(f" {x!r}" for x in row) for row in dataset.attributes.tolist()]
@@ -120,10 +121,13 @@ def write_gin(path: str | os.PathLike[str], dataset: Dataset) -> None:
     write_whole(path, ("\n".join(lines) + "\n").encode())
 
 
-def _whole(values: list[object]) -> list[int]:
+def _whole(values: list[object], what: str) -> list[int]:
     """Return labels as whole numbers: themselves if they are, else their places among the sorted ones."""
     if all(isinstance(value, int) for value in values):
-        return [int(value) for value in values]  # type: ignore[call-overload]
+        numbers = [int(value) for value in values]  # type: ignore[call-overload]
+        if large := [number for number in numbers if abs(number) >= _TOO_LARGE]:
+            raise UsageError(f"dataset: expected {what} between -2^53 and 2^53, as read_gin does, got {large[0]}")
+        return numbers
     place = {value: k for k, value in enumerate(sorted(set(values)))}  # type: ignore[type-var]
     return [place[value] for value in values]
 
@@ -209,9 +213,9 @@ class _Lines:
             try:
                 number = int(word)
             except ValueError:
-                number = _TOO_LARGE
+                raise self.fault("a whole number", word) from None
             if abs(number) >= _TOO_LARGE:
-                raise self.fault("a whole number", word)
+                raise self.fault("a whole number between -2^53 and 2^53", word)
             numbers.append(number)
         return numbers
 
