@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from minipinet.errors import MinipinetError, UsageError
+from minipinet.errors import MinipinetError, Notice, UsageError
 from minipinet.results.figures import draw_figures
 from tests.drawn_figures import NAMES, some_rows
 from tests.table_rows import folds
@@ -94,6 +95,29 @@ def test_a_figure_of_its_own_for_what_is_never_mixed(tmp_path: Path) -> None:
         "comparison-fair", "comparison-paper-degrees-shuffled", "comparison-paper", "paths-fair-MUTAG",
         "paths-paper-MUTAG-degrees-shuffled", "paths-paper-MUTAG", "paths-paper-MUTAG-pinet-quick",
     ]  # fmt: skip
+
+
+def test_no_two_figures_have_one_name(tmp_path: Path) -> None:
+    names = ["my-set", "my set", "my  set", "MY-SET", "x" * 200, "x" * 201, "a-shuffled"]
+    rows = [row for name in names for row in learned(1, dataset=name)] + learned(1, dataset="a", shuffled=1)
+    paths = draw_figures(rows, tmp_path)
+    stems = [path.stem for path in paths if path.stem.startswith("paths") and path.suffix == ".png"]
+    assert len({stem.casefold() for stem in stems}) == len(names) + 1
+    assert len(list(tmp_path.iterdir())) == len(paths)
+    assert {"paths-paper-MY-SET", "paths-paper-a-shuffled"} < set(stems)
+    alone = draw_figures(learned(1, dataset="my set"), tmp_path / "alone")
+    assert alone[-1].stem in stems, "the name does not depend on what else is drawn"
+
+
+def test_letters_that_the_font_lacks_are_one_notice(tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        paths = draw_figures(learned(1, dataset="数据"), tmp_path)
+    assert {warning.category for warning in caught} == {Notice}
+    text = "figures: matplotlib's font lacks '据', '数', which a PNG has boxes for"
+    assert {str(warning.message) for warning in caught} == {text}
+    assert "数据" in paths[-1].read_text(encoding="utf-8")
+    assert paths[-1].name.isascii()
 
 
 # --- the same bytes, and nothing else

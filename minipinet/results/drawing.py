@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import re
 import textwrap
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minipinet._array import Array
-from minipinet.errors import UsageError
+from minipinet.errors import UsageError, notify
 from minipinet.experiments.plan import MODELS
 from minipinet.results.figure_data import Curves, Group, Paths
 from minipinet.results.isomorphism_tables import CONSTANT
@@ -60,6 +63,8 @@ _HOLLOW: dict[str, Any] = {
     "linestyle": "none",
 }  # fmt: skip
 _ACCURACY = "accuracy (share)"
+#: What matplotlib says of a letter that the font has no picture of.
+_LACKS = r"Glyph (\d+) .* missing from "
 #: Of five equal classes.
 _CHANCE = 0.2
 
@@ -83,10 +88,27 @@ def render(draw: Callable[[Figure], None], forms: Sequence[str] = ("png", "svg")
         # A figure for each form, since drawing moves things; the settings are put back afterwards.
         with io.BytesIO() as file, style.context(["default", _STYLE]):
             figure = Figure(layout="constrained")
-            draw(figure)
-            figure.savefig(file, format=form, metadata=nameless[form])
+            with _no_word_of_glyphs():
+                draw(figure)
+                figure.savefig(file, format=form, metadata=nameless[form])
             contents[form] = file.getvalue()
     return contents
+
+
+@contextlib.contextmanager
+def _no_word_of_glyphs() -> Iterator[None]:
+    """Say in one Notice, and not as matplotlib does, which letters its font lacks; a PNG has boxes for them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", _LACKS, UserWarning)
+        yield
+    lacks = set()
+    for warning in caught:
+        if found := re.match(_LACKS, str(warning.message)):
+            lacks.add(repr(chr(int(found[1]))))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if lacks:
+        notify(f"figures: matplotlib's font lacks {', '.join(sorted(lacks))}, which a PNG has boxes for")
 
 
 def draw_curves(figure: Figure, *, panels: Sequence[Curves], by: str, caption: str) -> None:

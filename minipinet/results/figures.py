@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,13 +16,16 @@ from minipinet.results.drawing import draw_bars, draw_curves, draw_dots, draw_pa
 from minipinet.results.figure_data import all_paths, curves_caption, curves_of, fold_caption, fold_groups
 from minipinet.results.fold_results import make_fold_results
 from minipinet.results.isomorphism_tables import size_table, steps_table
+from minipinet.results.naming import QUICK_MARK
 from minipinet.results.table import Key, Result, by_key, in_order
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The name of a figure's files, and what draws it.
-Drawing: TypeAlias = tuple[str, Callable[["Figure"], None]]
+#: Letters of a word in a name of files; the file systems in use take 255 for the whole.
+_LONGEST = 80
+#: The words of the name of a figure's files, and what draws it.
+Drawing: TypeAlias = tuple[list[str], Callable[["Figure"], None]]
 Groups: TypeAlias = Mapping[Key, Sequence[Result]]
 
 
@@ -31,7 +35,8 @@ def draw_figures(rows: Iterable[Row], folder: Path) -> list[Path]:
     ``isomorphism-sizes`` and ``isomorphism-steps``: accuracy by training graphs and by training steps, a panel for each
     kind of node features. ``message-passing-PROTOCOL``: a bar for each matrix. ``comparison-PROTOCOL``: ours beside the
     published. ``paths-PROTOCOL-DATASET``: p and q during training, a panel for each layer. What is never mixed in one
-    table (features, shuffled nodes, other settings) has a figure of its own, whose name says so.
+    table (features, shuffled nodes, other settings) has a figure of its own, whose name says so; letters other than
+    those of file names become "-", with a mark behind them.
 
     Parameters
     ----------
@@ -61,7 +66,12 @@ def draw_figures(rows: Iterable[Row], folder: Path) -> list[Path]:
     of_trials = {key: groups[key] for key in sorted(groups) if key.experiment == isomorphism.NAME}
     of_folds = {key: groups[key] for key in sorted(groups) if key.experiment != isomorphism.NAME}
     written: list[Path] = []
-    for name, draw in (*_curves(of_trials), *_folds(of_folds), *_paths(of_folds)):
+    taken: set[str] = set()
+    for words, draw in (*_curves(of_trials), *_folds(of_folds), *_paths(of_folds)):
+        name = _name(words)
+        if name.casefold() in taken:  # for a file system that takes small letters and capitals for the same
+            name = f"{name}-{_mark(*words)}"
+        taken.add(name.casefold())
         for form, content in render(draw).items():
             make_folder(folder)
             written.append(folder / f"{name}.{form}")
@@ -77,8 +87,8 @@ def _curves(groups: Groups) -> Iterator[Drawing]:
             panels = [curves_of(table_of(one, groups[one])) for one in keys]
             panels = [panel for panel in panels if any(panel.ours.values())]
             if panels:
-                name = _name(key._replace(protocol=""), what)
-                yield name, partial(draw_curves, panels=panels, by=what, caption=curves_caption(key, panels))
+                words = _words(key._replace(protocol=""), what)
+                yield words, partial(draw_curves, panels=panels, by=what, caption=curves_caption(key, panels))
 
 
 def _folds(groups: Groups) -> Iterator[Drawing]:
@@ -87,23 +97,40 @@ def _folds(groups: Groups) -> Iterator[Drawing]:
         bars = key.experiment == message_passing.NAME
         shown = fold_groups(folds, parts=bars)
         caption = fold_caption(folds, shown)
-        yield _name(key), partial(draw_bars if bars else draw_dots, groups=shown, models=folds.models, caption=caption)
+        yield _words(key), partial(draw_bars if bars else draw_dots, groups=shown, models=folds.models, caption=caption)
 
 
 def _paths(groups: Groups) -> Iterator[Drawing]:
     for paths in all_paths(groups.items()):
         others = [] if paths.model == "pinet" else [paths.model]
-        yield _name(paths.key, paths.dataset, *others), partial(draw_paths, paths=paths)
+        yield _words(paths.key, paths.dataset, *others), partial(draw_paths, paths=paths)
 
 
-def _name(key: Key, *more: str) -> str:
+def _words(key: Key, *more: str) -> list[str]:
+    features = "" if key.features == "labels" else key.features
+    return [word for word in (key.experiment, key.protocol, *more, features, "shuffled" * key.shuffled) if word]
+
+
+def _name(words: Iterable[str]) -> str:
     """Return the name of a figure's files: of letters that every file system has.
+
+    A word of other letters, or a long one, ends with a mark of its own, so that no two get one name.
 
     Examples
     --------
-    >>> _name(Key("paths", "paper", "degrees", 1), "MUTAG", 'pinet epochs=5, init="glorot"')
-    'paths-paper-MUTAG-pinet-epochs-5-init-glorot-degrees-shuffled'
+    >>> _name(["paths", "paper", "MUTAG", "pinet (quick)", "degrees", "shuffled"])
+    'paths-paper-MUTAG-pinet-quick-degrees-shuffled'
+    >>> _name(["paths", "paper", "my-set"]), _name(["paths", "paper", "my set"])
+    ('paths-paper-my-set', 'paths-paper-my-set-35db3f19')
     """
-    features = "" if key.features == "labels" else key.features
-    words = [key.experiment, key.protocol, *more, features, "shuffled" * key.shuffled]
-    return "-".join(re.sub(r"[^\w.]+", "-", word, flags=re.ASCII).strip("-") for word in words if word)
+    return "-".join(map(_plain, words))
+
+
+def _plain(word: str) -> str:
+    text = word.replace(QUICK_MARK, "-quick")
+    plain = re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-")[:_LONGEST]
+    return plain if plain == text else f"{plain}-{_mark(word)}".strip("-")
+
+
+def _mark(*words: str) -> str:
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:8]
