@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -104,6 +105,25 @@ def test_a_cluster_that_loses_a_worker_in_the_middle_of_a_cell_gives_the_same_st
         assert {int(lost), int(again)} == {worker.pid for worker in workers}
     assert done == [1, 2, 3, 4, 5, 6]
     assert content(tmp_path / "s") == undisturbed
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_relative_folder_of_data_is_that_of_the_driver_and_a_worker_says_that_it_lacks_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    shutil.copy(ROOT / "minipinet" / "datasets" / "data" / "MUTAG.zip", data)
+    monkeypatch.chdir(tmp_path)  # a worker begins elsewhere
+    with cluster(tmp_path, workers=1) as (address, _):
+        assert run_cells(CELLS[:1], "s", data_dir="data", scheduler=address) == (0, 1, 0, [])
+        text = re.escape(f"data_dir: expected a folder of data sets, got '{tmp_path}/none' (No such file or directory)")
+        with pytest.raises(UsageError, match=rf"^{text} \(on a worker, at tcp://127\.0\.0\.1:\d+\)$"):
+            run_cells(CELLS[:1], "t", data_dir="none", scheduler=address)
+        shutil.copytree(data, "bad")
+        Path("bad", "MUTAG.zip").write_bytes(b"PK\x03\x04 no archive")
+        (failure,) = run_cells(CELLS[:1], "u", data_dir="bad", scheduler=address).failures
+        assert failure.reason.endswith(" (on a worker)")
 
 
 @pytest.mark.filterwarnings("default")

@@ -65,7 +65,9 @@ def run_on_cluster(
         For workers of several threads, between which the number of BLAS threads, and with it the last bits, would be a
         matter of chance; a worker that comes later is refused by its first task.
     MinipinetError
-        When the cluster is lost, or one task has cost several workers. What `function` raises comes through as it is.
+        When the cluster is lost, or one task has cost several workers.
+    Exception
+        What `function` raises; a MinipinetError says that it comes from a worker, and from which.
     """
     if not tasks:
         return
@@ -109,7 +111,10 @@ def _call_alone(function: Callable[..., _T], *task: Any) -> _T:
     threads = _distributed().get_worker().state.nthreads
     if threads > 1:
         raise UsageError(f"scheduler: expected workers of one thread (dask worker --nthreads 1), got one of {threads}")
-    return function(*task)
+    try:
+        return function(*task)
+    except MinipinetError as error:  # which may be no error elsewhere, such as a folder that is not there
+        raise type(error)(f"{error} (on a worker, at {_distributed().get_worker().address})") from None
 
 
 def _distributed() -> ModuleType:

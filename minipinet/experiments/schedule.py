@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from minipinet._processes import ProcessLostError, run_tasks
@@ -54,7 +55,7 @@ def run_cells(
     path : path
         Of the store, made if it is not there. What is killed goes on from it.
     data_dir : str, optional
-        Folder of data sets, on every machine that takes part.
+        Folder of data sets, under this name, made absolute, on every machine that takes part.
     jobs : int
         Processes of this machine; the results do not depend on it. A cell whose process is ended from outside is run
         again.
@@ -134,7 +135,10 @@ def _run_here(cells: Sequence[Cell], data_dir: str | None, jobs: int) -> Generat
 
 
 def _run_away(cells: Sequence[Cell], data_dir: str | None, client: Any) -> Generator[Row | Failure, None, None]:
-    yield from run_on_cluster(attempt, [(cell, data_dir) for cell in cells], client)
+    # A worker has a folder of its own that relative names begin in.
+    folder = None if data_dir is None else str(Path(data_dir).absolute())
+    for result in run_on_cluster(attempt, [(cell, folder) for cell in cells], client):
+        yield result._replace(reason=f"{result.reason} (on a worker)") if isinstance(result, Failure) else result
 
 
 def _check(row: Row, data_dir: str | None, where: str) -> Row:
