@@ -161,6 +161,14 @@ def test_a_store_without_rows_says_so(words: list[str], capsys: pytest.CaptureFi
          "--export: expected another file than the store, got ./results.sqlite-wal"),
         ("results.sqlite --export results.sqlite-journal",
          "--export: expected another file than the store, got results.sqlite-journal"),
+        ("results.sqlite --output a.tex --figures a.tex",
+         "--figures: expected another name than that of --output, got a.tex"),
+        ("results.sqlite --export a --figures ./a/figures",
+         "--figures: expected another name than that of --export, got ./a/figures"),
+        ("results.sqlite --figures results.sqlite",
+         "--figures: expected another name than the store, got results.sqlite"),
+        ("new.sqlite --import notes.txt --figures new.sqlite-wal",
+         "--figures: expected another name than the store, got new.sqlite-wal"),
         ("results.sqlite --export x --output x", "--output: expected another file than that of --export, got x"),
         ("results.sqlite --import none.csv", "--import: there is no file none.csv"),
         ("new.sqlite --import none.csv", "--import: there is no file none.csv"),
@@ -185,6 +193,10 @@ def test_misuse_is_one_sentence_and_changes_nothing(words: str, text: str, capsy
         ("--output no/t", "no/t: cannot be written: No such file or directory"),
         ("--export no/x.csv", "no/x.csv: cannot be written: No such file or directory"),
         ("--figures notes.txt", "notes.txt: cannot be made: File exists"),
+        ("--export a.csv --output no/t", "no/t: cannot be written: No such file or directory"),
+        ("--output a --export no/x.csv", "no/x.csv: cannot be written: No such file or directory"),
+        ("--export a.csv --output notes.txt/t", "notes.txt/t: cannot be written: Not a directory"),
+        ("--export a.csv --output a.tex --figures notes.txt/figures", "notes.txt/figures: cannot be made: File exists"),
         ("--import notes.txt", "notes.txt, line 1: expected the columns key,experiment,"),
     ],
 )
@@ -198,6 +210,7 @@ def test_what_cannot_be_read_or_written_is_a_failure(
     assert (outcome.status, outcome.out) == (1, "")
     assert outcome.err.startswith(f"minipinet: error: {text}")
     assert outcome.err.count("\n") == 1
+    assert sorted(path.name for path in Path().iterdir()) == ["notes.txt", "results.sqlite"]
 
 
 def test_a_row_that_somebody_edited_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

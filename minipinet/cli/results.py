@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minipinet._words import counted, nearest
 from minipinet.cli import common
-from minipinet.errors import UsageError
+from minipinet.errors import MinipinetError, UsageError
 
 if TYPE_CHECKING:
     from minipinet.experiments.records import Row
@@ -103,7 +105,7 @@ def _check(args: argparse.Namespace, option: str, known: Sequence[str]) -> None:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Refuse what is no name of a file, and to read and write one file under two names, above all that of the store."""
+    """Refuse, before any work, what cannot be written, and one file under two names, above all that of the store."""
     for option in ("output", "export", "figures"):
         given, kind = getattr(args, option), "folder" if option == "figures" else "file"
         if given == "":
@@ -118,6 +120,17 @@ def _check_files(args: argparse.Namespace) -> None:
             if (file := Path(given).resolve()) in taken:
                 raise UsageError(f"--{option}: expected another file than {taken[file]}, got {given}")
             taken[file] = f"that of --{option}"
+    if args.figures is not None:
+        folder = Path(args.figures).resolve()
+        for file in (folder, *folder.parents):
+            if file in taken:
+                raise UsageError(f"--figures: expected another name than {taken[file]}, got {args.figures}")
+            if file.exists() and not file.is_dir():
+                raise MinipinetError(f"{args.figures}: cannot be made: {os.strerror(errno.EEXIST)}")
+    for given in (args.export, args.output):
+        if given is not None and not (parent := Path(given).resolve().parent).is_dir():
+            reason = errno.ENOTDIR if parent.exists() else errno.ENOENT
+            raise MinipinetError(f"{given}: cannot be written: {os.strerror(reason)}")
 
 
 def _import(store_path: str, paths: Sequence[str]) -> int:
