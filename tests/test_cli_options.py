@@ -97,7 +97,7 @@ def test_help_tells_values_where_nothing_else_is_looked_at_and_what_resume_does_
         out = " ".join(capsys.readouterr().out.split())
         assert "no other place is looked in then" in out
         if words == ["train"]:
-            assert "where to compute: cpu (the default) is all there is" in out
+            assert "where to train: cpu (the default), cuda (an NVIDIA card; not yet tried on one), or auto" in out
             assert "where there is none, begin it and say so" in out
 
 

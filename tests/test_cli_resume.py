@@ -37,7 +37,10 @@ def test_the_run_folder_is_new_each_time_and_told(capsys: Capture, monkeypatch: 
 
 def test_a_run_that_never_began_leaves_no_folder(capsys: Capture) -> None:
     assert call(capsys, "train", "--folds", 64).status == 2
-    assert list(Path("runs").iterdir()) == []
+    assert not Path("runs").exists()
+    Path("runs").mkdir()
+    assert call(capsys, "train", "--folds", 64).status == 2
+    assert list(Path("runs").iterdir()) == [], "a folder that was there stays"
 
 
 @pytest.mark.parametrize("make", [lambda: Path("runs").write_text(""), lambda: Path("runs").symlink_to("nowhere")])

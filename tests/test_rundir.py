@@ -231,7 +231,7 @@ def test_a_model_that_no_memory_holds_is_one_line_and_no_folder(
     status, out, err = call(capsys, "train", *words)
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("minipinet: error: not enough memory (Unable to allocate ")
-    assert files(tmp_path) == ([] if where else ["runs"])
+    assert files(tmp_path) == []
 
 
 def test_an_interrupted_run_stays_to_go_on_with(tmp_path: Path) -> None:
