@@ -86,9 +86,7 @@ def milliseconds(run: Callable[[], None], rounds: int) -> float:
 def main() -> int:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--data-dir", type=Path, help="folder of TU zips (MUTAG and isomorphism need none)"
-    )
+    parser.add_argument("--data-dir", type=Path, help="folder of TU zips (MUTAG and isomorphism need none)")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path, default=Path("gpu_report.json"))

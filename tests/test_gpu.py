@@ -75,7 +75,7 @@ def test_a_captured_step_does_what_the_launches_do() -> None:
     data = load_dataset("MUTAG")
     params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=20, out=8)
     table, orders = graph_table(refine(data.graphs), data.y), [np.arange(188)[::-1], np.arange(100)]
-    found = []
+    found: list[Any] = []
     for launcher in (CardLauncher("float32"), Plain("float32")):
         card = Card(launcher, table, params, 2, 188, Settings())
         card.load([params] * 2, [adam_init(params)] * 2)
