@@ -31,6 +31,7 @@ LONG = {
     ("docs/isomorphism.md", "python scripts/isomorphism_released.py --trials 5 --sizes 2 20"): "hours",
     ("docs/isomorphism.md", "python scripts/isomorphism_released.py --lottery --trials 10"): "20 minutes",
     ("docs/performance.md", "python scripts/bench_forms.py --datasets MUTAG --rounds 7"): "times an idle machine",
+    ("docs/performance.md", "python scripts/peers/bench.py --data-dir DATA_DIR"): "downloads, and times a machine",
     ("docs/planted-bugs.md", "python scripts/bug_table.py softmax"): "20 seconds",
     ("docs/statistics.md", "python scripts/significance.py --comparisons 1000"): "minutes",
     ("docs/results/README.md", "scripts/experiments.sh DATA_DIR results.sqlite"): "days",

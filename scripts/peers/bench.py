@@ -153,7 +153,8 @@ def main() -> None:
         assert is_made(framework, options.envs)
     words = sys.argv[1:]
     results: dict[str, Any] = {
-        "machine": machine(), "commit": commit(), "date": time.strftime("%Y-%m-%d"), "command": words,
+        "machine": machine(), "commit": commit(), "date": time.strftime("%Y-%m-%d"),
+        "command": [Path(word).name if Path(word).is_absolute() else word for word in words],
         "rounds": options.rounds, "least": options.least, "limit": options.limit, "batch_size": BATCH_SIZE,
         "versions": {}, "datasets": {},
     }  # fmt: skip
