@@ -21,7 +21,7 @@ Sparse: TypeAlias = Any
 
 def xp_of(x: Any) -> ModuleType:
     """Return the module (``numpy`` or ``cupy``) whose functions work on `x`, without importing CuPy for NumPy."""
-    return importlib.import_module("cupy") if type(x).__module__.partition(".")[0] in ("cupy", "cupyx") else np
+    return card_library() if type(x).__module__.partition(".")[0] in ("cupy", "cupyx") else np
 
 
 def sparse_of(x: Any) -> ModuleType:

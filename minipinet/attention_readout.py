@@ -24,7 +24,7 @@ FUSED_RANGE = 40.0
 
 
 class ReadoutGrads(NamedTuple):
-    """Gradients of the arguments of `stepwise_forward`, `fused_forward` and `attention_readout_forward`."""
+    """Gradients of a readout's arguments, of those in `minipinet.fast` too; db_D is None without a bias."""
 
     dH: Array
     dZ_X: Array

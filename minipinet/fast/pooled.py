@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from minipinet._array import Array, xp_of
+from minipinet.attention_readout import ReadoutGrads
 from minipinet.fast.csr import Structure
 from minipinet.fast.entries import exp_entries, sum_entries
 
@@ -20,15 +21,6 @@ class PooledCache(NamedTuple):
     P: Array  #: (B, F_A, F_X)
     counts: Structure
     biased: bool
-
-
-class PooledGrads(NamedTuple):
-    """Gradients of `pooled_forward`'s arguments; db_D is None without a bias."""
-
-    dH: Array
-    dZ_X: Array
-    dW_D: Array
-    db_D: Array | None
 
 
 def pooled_forward(
@@ -77,7 +69,7 @@ def pooled_forward(
     return logits, PooledCache(W_D, e, Y, inverse, P, counts, b_D is not None)
 
 
-def pooled_backward(dlogits: Array, cache: PooledCache) -> PooledGrads:
+def pooled_backward(dlogits: Array, cache: PooledCache) -> ReadoutGrads:
     """Return the gradients of H, Z_X, W_D and b_D for a cotangent of the logits."""
     W_D, e, Y, inverse, P, counts, biased = cache
     xp = xp_of(e)
@@ -100,4 +92,4 @@ def pooled_backward(dlogits: Array, cache: PooledCache) -> PooledGrads:
     both[:, :F_A] *= e
     # Y[:, :F_X] = Z_X[state]
     dstates = sum_entries(both, counts)
-    return PooledGrads(dstates[:, :F_A], dstates[:, F_A:], dW_D, db_D)
+    return ReadoutGrads(dstates[:, :F_A], dstates[:, F_A:], dW_D, db_D)

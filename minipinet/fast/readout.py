@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minipinet._array import Array, xp_of
+from minipinet.attention_readout import ReadoutGrads
 from minipinet.fast.csr import Structure, times, times_transposed
 from minipinet.fast.entries import exp_entries, has_wide_range, sum_entries
 
@@ -22,15 +23,6 @@ class TwoClassCache(NamedTuple):
     weight: Array
     counts: Structure
     biased: bool
-
-
-class TwoClassGrads(NamedTuple):
-    """Gradients of `two_class_forward`'s arguments; db_D is None without a bias."""
-
-    dH: Array
-    dZ_X: Array
-    dW_D: Array
-    db_D: Array | None
 
 
 def two_class_forward(
@@ -84,7 +76,7 @@ def two_class_forward(
     return logits, TwoClassCache(Z_X, W, T, e, den, R, rows, weight, counts, b_D is not None)
 
 
-def two_class_backward(dlogits: Array, cache: TwoClassCache) -> TwoClassGrads:
+def two_class_backward(dlogits: Array, cache: TwoClassCache) -> ReadoutGrads:
     """Return the gradients of H, Z_X, W_D and b_D for a cotangent of the logits; the column of zeros moves nothing."""
     Z_X, W, T, e, den, R, rows, weight, counts, biased = cache
     xp = xp_of(e)
@@ -115,4 +107,4 @@ def two_class_backward(dlogits: Array, cache: TwoClassCache) -> TwoClassGrads:
     dW_D = xp.empty((dW.size, 2), dW.dtype)
     dW_D[:, 1] = dW
     xp.negative(dW, out=dW_D[:, 0])
-    return TwoClassGrads(dH, dZ_X, dW_D, db_D)
+    return ReadoutGrads(dH, dZ_X, dW_D, db_D)
