@@ -63,27 +63,20 @@ def test_two_runs_of_twenty_epochs_have_the_same_bits(dtype: str) -> None:
     assert [r.loss for r in first.history] == [r.loss for r in second.history]
 
 
-class Plain(CardLauncher):
-    """Launches each kernel."""
-
-    def capture(self, run: Any) -> Any:
-        return run
-
-
 @pytest.mark.filterwarnings("error")  # the notice that a step could not be captured
 def test_a_captured_step_does_what_the_launches_do() -> None:
     data = load_dataset("MUTAG")
     params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=20, out=8)
     table, orders = graph_table(refine(data.graphs), data.y), [np.arange(188)[::-1], np.arange(100)]
     found: list[Any] = []
-    for launcher in (CardLauncher("float32"), Plain("float32")):
-        card = Card(launcher, table, params, 2, 188, Settings())
+    for captured in (True, False):
+        card = Card(CardLauncher("float32"), table, params, 2, 188, Settings(), captured=captured)
         card.load([params] * 2, [adam_init(params)] * 2)
         sums = [card.epoch(orders) for _ in range(5)]
         found.append((sums, card.read()))
-    (captured, there), (launched, plain) = found
+    (replayed, there), (launched, plain) = found
     assert all(
         same_bits(a, b) for one, other in zip(there, plain, strict=True) for a, b in zip(one, other, strict=True)
     )
-    assert np.array_equal(captured, launched)
+    assert np.array_equal(replayed, launched)
     assert [adam.step for adam in there[1]] == [20, 10]

@@ -14,11 +14,11 @@ from hypothesis import Phase, given, settings
 
 from minipinet._array import Array
 from minipinet.cuda import dataset as cuda_dataset
-from minipinet.cuda.buffers import Buffers, Net, Rule, Shape, allocate
-from minipinet.cuda.dataset import capacities, graph_table
+from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import SOURCES, names, source
-from minipinet.cuda.parameters import ends, leaves_of, pack, unpack
+from minipinet.cuda.parameters import unpack
 from minipinet.cuda.step import backward, forward, make_batch, update
+from minipinet.cuda.training import Card
 from minipinet.datasets import load_dataset
 from minipinet.datasets.isomorphism import isomorphism_dataset
 from minipinet.errors import UsageError
@@ -28,6 +28,7 @@ from minipinet.model import MESSAGE_KERNELS
 from minipinet.optim import AdamState, adam_init, adam_step
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import Quotient, refine
+from minipinet.settings import LEARNED, Settings
 from minipinet.union import DisjointUnion
 from minipinet.verify.pairs import draw
 from tests import strategies, tolerances
@@ -37,8 +38,8 @@ from tests.tolerances import relative_error, tree_error
 PLAIN = np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 1.0]])
 
 
-class Training:
-    """Folds on the host's "card", as it is done on a real one."""
+class Training(Card):
+    """Folds on the host's "card", step by step."""
 
     def __init__(
         self,
@@ -52,20 +53,13 @@ class Training:
         l2: float = 0.0,
         kernels: dict[str, Any] | None = None,
     ) -> None:
-        like, K, dtype = folds[0], len(folds), folds[0].W_D.dtype.name
-        self.table = graph_table(quotient, y, dtype)
-        (d, F_0), F, C = like.W_A0.shape, like.W_A1.shape[1], like.W_D.shape[1]
-        self.shape = Shape(K, B, max(map(len, orders)), len(y), d, F_0, F, C, *capacities(self.table.ptr, B))
-        self.launch, self.rule, self.like = HostLauncher(dtype, kernels), Rule(1e-3, l2), like
-        self.buffers: Buffers = allocate(np, self.shape, dtype, like.b_A1 is not None)
+        dtype, n = folds[0].W_D.dtype.name, max(map(len, orders))
+        fixed: Any = LEARNED if pq is None else tuple(map(tuple, pq.tolist()))
+        self.host, chosen = HostLauncher(dtype, kernels), Settings(batch_size=B, l2=l2, pq=fixed)
+        super().__init__(self.host, graph_table(quotient, y, dtype), folds[0], len(folds), n, chosen)
+        self.load(folds, [adam_init(params) for params in folds])
         for k, order in enumerate(orders):
             self.buffers.order[k, : len(order)] = order
-        if pq is not None:
-            self.buffers.pq[:] = pq.reshape(2, 2, 2)
-        vector, zeros = pack(folds), np.zeros(sum(w.size for w in like if w is not None) * K, dtype)
-        gradient = zeros.copy()
-        views = leaves_of(vector, like, K), leaves_of(gradient, like, K)
-        self.net = Net(vector, gradient, zeros.copy(), zeros.copy(), ends(like, K), *views)
 
     def gradients(self) -> list[PiNetParams]:
         """Fill everything from the batch to the gradient, without the step."""
@@ -173,7 +167,7 @@ def test_every_kernel_is_run() -> None:
     training = Training(refine(data.graphs), data.y, [params], [np.arange(10)], 4)
     training.gradients()
     training.update()
-    assert set(training.launch.launched) == {name for file in SOURCES for name in names(file)}
+    assert set(training.host.launched) == {name for file in SOURCES for name in names(file)}
 
 
 BUGS = [

@@ -32,10 +32,20 @@ class Card:
         Number of folds, and of training graphs of the largest.
     settings : Settings
         Read: batch_size, lr, l2, pq.
+    captured : bool
+        Whether a step is recorded once and replayed, or each of its kernels launched every time.
     """
 
     def __init__(
-        self, launch: Launcher, table: GraphTable, like: PiNetParams, K: int, n: int, settings: Settings
+        self,
+        launch: Launcher,
+        table: GraphTable,
+        like: PiNetParams,
+        K: int,
+        n: int,
+        settings: Settings,
+        *,
+        captured: bool = True,
     ) -> None:
         xp, dtype = launch.xp, like.W_D.dtype.name
         self.launch, self.like, self.rule = launch, like, Rule(settings.lr, settings.l2)
@@ -52,7 +62,7 @@ class Card:
         self.net = Net(vector, gradient, m, v, xp.asarray(ends(like, K)), *views)
         if settings.pairs is not None:
             self.buffers.pq[:] = xp.asarray(np.asarray(settings.pairs, dtype).reshape(2, 2, 2))
-        self._replay: Callable[[], None] | None = None
+        self._replay: Callable[[], None] | None = None if captured else self._step
 
     def load(self, params: Sequence[PiNetParams], adam: Sequence[AdamState]) -> None:
         """Move each fold's parameters and moments to the card."""
