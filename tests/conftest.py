@@ -41,3 +41,20 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the TU data sets are not here: {folder} is no folder (set MINIPINET_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cross-validated run of the data set of `tests.small_reports`, which no test may change."""
+    from tests.small_reports import cross_validated
+
+    return cross_validated(tmp_path_factory.mktemp("run") / "folds")
+
+
+@pytest.fixture(scope="session")
+def html(run_dir: Path) -> str:
+    """Return the report on that run, with eight graphs."""
+    from minipinet.report import make_report
+    from tests.small_reports import DATA
+
+    return make_report(run_dir, dataset=DATA, graphs=8)

@@ -25,16 +25,6 @@ from tests.small_reports import (
 pytest.importorskip("matplotlib", reason="matplotlib is in minipinet[figures]")
 
 
-@pytest.fixture(scope="module")
-def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cross_validated(tmp_path_factory.mktemp("run") / "folds")
-
-
-@pytest.fixture(scope="module")
-def html(run_dir: Path) -> str:
-    return make_report(run_dir, dataset=DATA, graphs=8)
-
-
 def test_the_figures_are_those_of_the_run(run_dir: Path, html: str) -> None:
     page, summary = Page(html), record_of(run_dir)["results"]["summary"]
     tiles = page.tiles()

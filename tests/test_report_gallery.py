@@ -29,16 +29,6 @@ from tests.small_reports import (
 pytest.importorskip("matplotlib", reason="matplotlib is in minipinet[figures]")
 
 
-@pytest.fixture(scope="module")
-def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cross_validated(tmp_path_factory.mktemp("run") / "folds")
-
-
-@pytest.fixture(scope="module")
-def html(run_dir: Path) -> str:
-    return make_report(run_dir, dataset=DATA, graphs=8)
-
-
 def short(numbers: Iterable[float]) -> list[float]:
     """Return numbers with the three digits that a page shows."""
     return [float(f"{x:.3g}") for x in numbers]

@@ -16,22 +16,11 @@ from tests.small_reports import (
     DATA,
     Page,
     copied,
-    cross_validated,
     record_of,
     unfinished,
 )
 
 pytest.importorskip("matplotlib", reason="matplotlib is in minipinet[figures]")
-
-
-@pytest.fixture(scope="module")
-def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cross_validated(tmp_path_factory.mktemp("run") / "folds")
-
-
-@pytest.fixture(scope="module")
-def html(run_dir: Path) -> str:
-    return make_report(run_dir, dataset=DATA, graphs=8)
 
 
 @pytest.mark.parametrize(("done", "begun"), [(1, 1), (0, 1), (0, 0), (2, 0)])
