@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array, numbers_below
 from minipinet.batch import make_batches
@@ -20,9 +19,10 @@ from minipinet.errors import DivergedError, UsageError
 from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, score_batches
 from minipinet.fast.batch import make_fast_batches
 from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.lockstep import Ask, Training, alone, train_batches
 from minipinet.model import pinet_forward
 from minipinet.network import Batch, Network, Params
-from minipinet.optim import AdamState, adam_init, adam_step
+from minipinet.optim import AdamState, adam_init
 from minipinet.params import init_params, pq_values
 from minipinet.quotient import Quotient
 from minipinet.settings import Settings, whole
@@ -191,17 +191,28 @@ def fit_network(
 
     Of the settings it reads epochs, batch_size, steps_per_epoch, lr, seed and patience; the network has read the rest.
     """
+    return alone(training(network, y, index, settings, state, validation_index, on_epoch))
+
+
+def training(
+    network: Network,
+    y: Array,
+    index: Array,
+    settings: Settings,
+    state: TrainState | None,
+    validation_index: Array | None,
+    on_epoch: OnEpoch | None,
+) -> Training[TrainState]:
+    """Train as :func:`fit_network` does, each epoch being left to who runs this generator (`minipinet.lockstep`)."""
     index, y = numbers_below("index", index, network.G), class_numbers(y, network.G, network.C)
     check_classes("y", y[index])
     validation = _validation(validation_index, network, settings)
-    # Overflow is found by looking at the results, and told as a DivergedError.
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
-        if state is None:
-            state = _start(network.init, settings.seed)
-        while not is_finished(state, settings):
-            state = _epoch(state, network, y, index, settings, validation)
-            if on_epoch is not None:
-                on_epoch(state)
+    if state is None:
+        state = _start(network.init, settings.seed)
+    while not is_finished(state, settings):
+        state = yield from _epoch(state, network, y, index, settings, validation)
+        if on_epoch is not None:
+            on_epoch(state)
     return state
 
 
@@ -230,54 +241,35 @@ def _start(init: Callable[[np.random.Generator], Params], seed: int) -> TrainSta
 
 def _epoch(
     state: TrainState, network: Network, y: Array, index: Array, settings: Settings, validation: _Validation | None
-) -> TrainState:
+) -> Training[TrainState]:
     began, epoch = time.perf_counter(), state.epoch + 1
     # A generator of its own: `state` stays what it was.
     rng = copy.deepcopy(state.rng)
     order = index[rng.permutation(len(index))]
     if settings.steps_per_epoch is not None:
         order = order[: settings.steps_per_epoch * settings.batch_size]
-    train = partial(_batches, network, settings=settings, rng=rng) if network.epoch is None else network.epoch
-    params, adam, loss, right = train(state.params, state.adam, y, order)
+    train = partial(train_batches, network, settings, rng) if network.epoch is None else network.epoch
+    drawn = time.perf_counter() - began
+    params, adam, loss, right, elsewhere = yield Ask(
+        state.params, state.adam, order, partial(train, state.params, state.adam, y, order)
+    )
+    began = time.perf_counter()
+    best = state.best
+    scores: tuple[float | None, float | None] = (None, None)
     for name, values in {"the loss": loss, **params._asdict()}.items():
         if values is not None:
             _check_finite(name, values, epoch, settings)
-    best = state.best
-    scores: tuple[float | None, float | None] = (None, None)
     if validation is not None:
-        held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
+        with np.errstate(over="ignore", invalid="ignore"):
+            held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
         _check_finite("the validation loss", held_out.loss, epoch, settings)
         scores = held_out.loss, held_out.accuracy
         if settings.patience is not None and (best is None or held_out.loss < best.loss):
             best = Best(epoch, held_out.loss, params)
     p, q = (tuple(map(float, column)) for column in network.pq(params).T)
-    seconds = time.perf_counter() - began
+    seconds = drawn + elsewhere + time.perf_counter() - began
     record = EpochRecord(epoch, loss / len(order), right / len(order), p, q, seconds, *scores)
     return TrainState(params, adam, epoch, rng, (*state.history, record), best)
-
-
-def _batches(
-    network: Network,
-    params: Params,
-    adam: AdamState,
-    y: Array,
-    order: Array,
-    *,
-    settings: Settings,
-    rng: np.random.Generator,
-) -> tuple[Params, AdamState, float, int]:
-    """Take a step for each batch of graphs in this order; return also the sum of the losses and of right answers."""
-    loss, right = 0.0, 0
-    batches = network.batches(order, settings.batch_size, rng)
-    for at, batch in zip(range(0, len(order), settings.batch_size), batches, strict=True):
-        chosen = order[at : at + settings.batch_size]
-        _, cache = network.loss_forward(params, batch, y[chosen])
-        log_probabilities = cache.cross_entropy.log_probabilities
-        # A sum over graphs, without the penalty: the epoch's mean then weighs graphs, not batches.
-        loss -= float(log_probabilities[np.arange(len(chosen)), y[chosen]].sum())
-        right += int(np.count_nonzero(log_probabilities.argmax(axis=1) == y[chosen]))
-        params, adam = adam_step(params, network.loss_backward(1.0, cache), adam, settings.lr)
-    return params, adam, loss, right
 
 
 def _check_finite(what: str, values: Any, epoch: int, settings: Settings) -> None:
