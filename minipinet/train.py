@@ -160,7 +160,7 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
 
     epoch = None
     if settings.on_this_machine().device == "cuda":
-        from minipinet.cuda.training import card_epoch
+        from minipinet.cuda.folds import card_epoch
 
         epoch = card_epoch(quotient, settings)
 

@@ -42,7 +42,7 @@ def on_card(data: Dataset, K: int, captured: bool = True) -> Callable[[], None]:
     rng = np.random.default_rng(0)
     folds = [init_params(rng, data.num_features, data.num_classes) for _ in range(K)]
     table = graph_table(refine(data.graphs), data.y)
-    card = Card(CardLauncher("float32"), table, folds[0], K, len(data), Settings(), captured=captured)
+    card = Card(CardLauncher("float32"), [table], folds, len(data), Settings(), captured=captured)
     card.load(folds, [adam_init(params) for params in folds])
     orders = [rng.permutation(len(data)) for _ in folds]
 

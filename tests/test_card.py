@@ -15,7 +15,8 @@ import pytest
 
 import minipinet._array
 from minipinet._array import card_problem, check_device
-from minipinet.cuda import launch, training
+from minipinet.cuda import folds as card_folds
+from minipinet.cuda import launch
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import CardLauncher
 from minipinet.cuda.training import Card
@@ -42,7 +43,7 @@ SMALL: dict[str, Any] = {"epochs": 3, "hidden": 6, "out": 4, "batch_size": 20, "
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand in for a card: the same kernels, on the host."""
     monkeypatch.setattr(minipinet._array, "card_problem", lambda: None)
-    monkeypatch.setattr(training, "launcher", HostLauncher)
+    monkeypatch.setattr(card_folds, "launcher", HostLauncher)
 
 
 def both(**settings: Any) -> tuple[TrainState, TrainState]:
@@ -105,7 +106,7 @@ def test_folds_train_side_by_side_as_each_alone() -> None:
     orders = [rng.permutation(len(DATA))[:n] for n in (50, 33, 20)]
 
     def train(chosen: list[int]) -> list[Any]:
-        card = Card(HostLauncher("float32"), table, folds[0], len(chosen), 50, settings)
+        card = Card(HostLauncher("float32"), [table], [folds[k] for k in chosen], 50, settings)
         card.load([folds[k] for k in chosen], [adam_init(folds[k]) for k in chosen])
         sums = [card.epoch([orders[k] for k in chosen]) for _ in range(2)]
         params, adam = card.read()

@@ -70,7 +70,7 @@ def test_a_captured_step_does_what_the_launches_do() -> None:
     table, orders = graph_table(refine(data.graphs), data.y), [np.arange(188)[::-1], np.arange(100)]
     found: list[Any] = []
     for captured in (True, False):
-        card = Card(CardLauncher("float32"), table, params, 2, 188, Settings(), captured=captured)
+        card = Card(CardLauncher("float32"), [table], [params] * 2, 188, Settings(), captured=captured)
         card.load([params] * 2, [adam_init(params)] * 2)
         sums = [card.epoch(orders) for _ in range(5)]
         found.append((sums, card.read()))

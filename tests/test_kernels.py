@@ -56,7 +56,7 @@ class Training(Card):
         dtype, n = folds[0].W_D.dtype.name, max(map(len, orders))
         fixed: Any = LEARNED if pq is None else tuple(map(tuple, pq.tolist()))
         self.host, chosen = HostLauncher(dtype, kernels), Settings(batch_size=B, l2=l2, pq=fixed)
-        super().__init__(self.host, graph_table(quotient, y, dtype), folds[0], len(folds), n, chosen)
+        super().__init__(self.host, [graph_table(quotient, y, dtype)], folds, n, chosen)
         self.load(folds, [adam_init(params) for params in folds])
         for k, order in enumerate(orders):
             self.buffers.order[k, : len(order)] = order
@@ -66,11 +66,11 @@ class Training(Card):
         make_batch(self.launch, self.shape, self.table, self.buffers)
         forward(self.launch, self.shape, self.table.y, self.net, self.buffers)
         backward(self.launch, self.shape, self.net, self.buffers)
-        return unpack(self.net.gradient, self.like, self.shape.K)
+        return unpack(self.net.gradient, self.likes)
 
     def update(self) -> list[PiNetParams]:
         update(self.launch, self.shape, self.rule, self.net, self.buffers)
-        return unpack(self.net.vector, self.like, self.shape.K)
+        return unpack(self.net.vector, self.likes)
 
 
 def worst_of_an_epoch(

@@ -1,4 +1,7 @@
-"""The parameters of several folds in one vector: each leaf of both stacks together, fold after fold."""
+"""The parameters of several folds in one vector: each leaf of both stacks together, fold after fold.
+
+Folds may have different numbers of features d: all have room for the most, and what one does not have is zeros.
+"""
 
 from __future__ import annotations
 
@@ -50,19 +53,32 @@ def pack(folds: Sequence[PiNetParams]) -> Array:
     >>> vector = pack([params, params])
     >>> vector.shape == (2 * sum(w.size for w in params if w is not None),)
     True
-    >>> all((a == b).all() for a, b in zip(unpack(vector, params, 2)[1], params) if b is not None)
+    >>> all((a == b).all() for a, b in zip(unpack(vector, [params, params])[1], params) if b is not None)
     True
     """
     stacked = [_stacked(params) for params in folds]
+    d = max(leaves.W_0.shape[1] for leaves in stacked)
+    stacked = [
+        leaves._replace(W_0=np.pad(leaves.W_0, ((0, 0), (0, d - leaves.W_0.shape[1]), (0, 0)))) for leaves in stacked
+    ]
     return np.concatenate(
         [leaf.ravel() for leaves in zip(*stacked, strict=True) for leaf in leaves if leaf is not None]
     )
 
 
-def unpack(vector: Array, like: PiNetParams, K: int) -> list[PiNetParams]:
-    """Return the parameters of each fold, on the host: what `pack` was given."""
-    leaves = leaves_of(to_host(vector), like, K)
-    return [_unstacked(Leaves(*(None if leaf is None else leaf[k].copy() for leaf in leaves))) for k in range(K)]
+def unpack(vector: Array, likes: Sequence[PiNetParams]) -> list[PiNetParams]:
+    """Return the parameters of each fold, of the shapes of `likes`, on the host: what `pack` was given."""
+    leaves = leaves_of(to_host(vector), widest(likes), len(likes))
+    folds = []
+    for k, like in enumerate(likes):
+        own = Leaves(*(None if leaf is None else leaf[k].copy() for leaf in leaves))
+        folds.append(_unstacked(own._replace(W_0=own.W_0[:, : len(like.W_A0)])))
+    return folds
+
+
+def widest(folds: Sequence[PiNetParams]) -> PiNetParams:
+    """Return the parameters with the most features."""
+    return max(folds, key=lambda params: len(params.W_A0))
 
 
 def _stacked(params: PiNetParams) -> Leaves:

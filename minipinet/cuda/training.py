@@ -1,4 +1,4 @@
-"""Training on a card: a data set and the state of one or several folds live there, and an epoch is a row of replays."""
+"""Training on a card: data sets and the states of one or several folds live there, and an epoch is a row of replays."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy as np
 
 from minipinet._array import Array, to_host
 from minipinet.cuda.buffers import Net, Rule, Shape, allocate
-from minipinet.cuda.dataset import GraphTable, capacities, graph_table
-from minipinet.cuda.launch import Launcher, launcher
-from minipinet.cuda.parameters import ends, leaves_of, pack, unpack
+from minipinet.cuda.dataset import GraphTable, capacities, join_tables
+from minipinet.cuda.launch import Launcher
+from minipinet.cuda.parameters import ends, leaves_of, pack, unpack, widest
 from minipinet.cuda.step import backward, forward, make_batch, update
 from minipinet.optim import AdamState
 from minipinet.params import PiNetParams
-from minipinet.quotient import Quotient
 from minipinet.settings import Settings
 
 
 class Card:
-    """K folds in training on one data set, each with its own parameters, moments and order of graphs.
+    """K folds in training, each with its own parameters, moments and order of graphs.
 
     Parameters
     ----------
     launch : Launcher
-    table : GraphTable
-        On the host; it is moved to the card once.
-    like : PiNetParams
-        Of the shapes and dtype of every fold's parameters.
-    K, n : int
-        Number of folds, and of training graphs of the largest.
+    tables : sequence of GraphTable
+        The data set in each encoding that a fold has it in, on the host; moved to the card once. Graphs are counted
+        through all of them.
+    likes : sequence of K PiNetParams
+        Of the shapes and dtype of each fold's parameters.
+    n : int
+        Number of training graphs of the largest fold.
     settings : Settings
         Read: batch_size, lr, l2, pq.
     captured : bool
@@ -39,19 +39,19 @@ class Card:
     def __init__(
         self,
         launch: Launcher,
-        table: GraphTable,
-        like: PiNetParams,
-        K: int,
+        tables: Sequence[GraphTable],
+        likes: Sequence[PiNetParams],
         n: int,
         settings: Settings,
         *,
         captured: bool = True,
     ) -> None:
+        like, table, K = widest(likes), join_tables(tables), len(likes)
         xp, dtype = launch.xp, like.W_D.dtype.name
-        self.launch, self.like, self.rule = launch, like, Rule(settings.lr, settings.l2)
+        self.launch, self.likes, self.rule = launch, likes, Rule(settings.lr, settings.l2)
         B, G = min(settings.batch_size, n), len(table.y)
         (d, F_0), F, C = like.W_A0.shape, like.W_A1.shape[1], like.W_D.shape[1]
-        self.shape = Shape(K, B, n, G, d, F_0, F, C, *capacities(table.ptr, B))
+        self.shape = Shape(K, B, n, G, d, F_0, F, C, *capacities([one.ptr for one in tables], B))
         self.buffers = allocate(xp, self.shape, dtype, like.b_A1 is not None)
         first, second = (type(layer)(*map(xp.asarray, layer)) for layer in table.layers)
         ptr, X, count, y = map(xp.asarray, (table.ptr, table.X, table.count, table.y))
@@ -73,15 +73,15 @@ class Card:
 
     def read(self) -> tuple[list[PiNetParams], list[AdamState]]:
         """Return each fold's parameters and Adam state, on the host."""
-        K, net = self.shape.K, self.net
-        params, m, v = (unpack(vector, self.like, K) for vector in (net.vector, net.m, net.v))
+        net = self.net
+        params, m, v = (unpack(vector, self.likes) for vector in (net.vector, net.m, net.v))
         steps = to_host(self.buffers.steps).tolist()
         return params, [AdamState(*parts) for parts in zip(steps, m, v, strict=True)]
 
     def epoch(self, orders: Sequence[Array]) -> Array:
         """Train every fold on its graphs in this order; return the sums of losses and of right answers, (K, 2).
 
-        Raises nothing of its own: a loss that is not finite is in the sums.
+        A fold without graphs stays as it is. Raises nothing of its own: a loss that is not finite is in the sums.
         """
         xp, b = self.launch.xp, self.buffers
         if self._replay is None:
@@ -103,32 +103,3 @@ class Card:
         forward(launch, shape, self.table.y, net, buffers)
         backward(launch, shape, net, buffers)
         update(launch, shape, self.rule, net, buffers)
-
-
-Epoch = Callable[[PiNetParams, AdamState, Array, Array], tuple[PiNetParams, AdamState, float, int]]
-
-
-def card_epoch(quotient: Quotient, settings: Settings) -> Epoch:
-    """Return what trains one model for an epoch on a card, as :class:`minipinet.network.Network` asks for it.
-
-    The data set goes to the card in the first call; parameters and moments go only when they are not those that the
-    last call returned.
-    """
-    card: Card | None = None
-    last: tuple[PiNetParams, AdamState] | None = None
-
-    def epoch(
-        params: PiNetParams, adam: AdamState, y: Array, order: Array
-    ) -> tuple[PiNetParams, AdamState, float, int]:
-        nonlocal card, last
-        if card is None:
-            table = graph_table(quotient, y, settings.dtype)
-            card = Card(launcher(settings.dtype), table, params, 1, len(order), settings)
-        if last is None or last[0] is not params or last[1] is not adam:
-            card.load([params], [adam])
-        ((loss, right),) = card.epoch([order]).tolist()
-        (new_params,), (new_adam,) = card.read()
-        last = new_params, new_adam
-        return new_params, new_adam, loss, int(right)
-
-    return epoch

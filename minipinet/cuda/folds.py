@@ -1,0 +1,83 @@
+"""Epochs on a card for trainings that wait for them: of one model, or of several folds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.cuda.dataset import graph_table
+from minipinet.cuda.launch import launcher
+from minipinet.cuda.training import Card
+from minipinet.lockstep import Ask, Trained
+from minipinet.optim import AdamState
+from minipinet.params import PiNetParams
+from minipinet.quotient import Quotient
+from minipinet.settings import Settings
+
+
+class FoldsOnCard:
+    """What trains an epoch of several folds at once, as :func:`minipinet.lockstep.together` asks for it.
+
+    The data set goes to the card in the first call, with the folds that wait then; one that has ended stays there and
+    idles. Parameters and moments go only when they are not those that the last call returned.
+
+    Parameters
+    ----------
+    quotients : sequence of Quotient
+        The data set as each fold has it encoded; folds with the same encoding may share one object, and then do so on
+        the card.
+    y : (G,) int array
+    settings : Settings
+        Read: batch_size, lr, l2, pq, dtype.
+    """
+
+    def __init__(self, quotients: Sequence[Quotient], y: Array, settings: Settings) -> None:
+        self.quotients, self.y, self.settings = quotients, y, settings
+        self._card: Card | None = None
+        self._first: dict[int, int] = {}  # number on the card of each fold's graph 0
+        self._held: dict[int, tuple[PiNetParams, AdamState]] = {}
+
+    def __call__(self, asks: Mapping[int, Ask]) -> dict[int, Trained]:
+        """Train an epoch of the folds that ask for one, by their numbers."""
+        if self._card is None:
+            self._card = self._begin(asks)
+        waiting = {k: (ask.params, ask.adam) for k, ask in asks.items()}
+        if any(k not in self._held or not _same(self._held[k], state) for k, state in waiting.items()):
+            states = [(self._held | waiting)[k] for k in self._first]
+            self._card.load([params for params, _ in states], [adam for _, adam in states])
+        none = np.empty(0, np.int64)
+        orders = [asks[k].order + first if k in asks else none for k, first in self._first.items()]
+        sums = self._card.epoch(orders).tolist()
+        self._held = dict(zip(self._first, zip(*self._card.read(), strict=True), strict=True))
+        return {
+            k: (*self._held[k], loss, int(right))
+            for k, (loss, right) in zip(self._first, sums, strict=True)
+            if k in asks
+        }
+
+    def _begin(self, asks: Mapping[int, Ask]) -> Card:
+        distinct = {id(self.quotients[k]): self.quotients[k] for k in asks}
+        place = {key: i for i, key in enumerate(distinct)}
+        self._first = {k: place[id(self.quotients[k])] * len(self.y) for k in asks}
+        dtype, n = self.settings.dtype, max(len(ask.order) for ask in asks.values())
+        tables = [graph_table(quotient, self.y, dtype) for quotient in distinct.values()]
+        return Card(launcher(dtype), tables, [ask.params for ask in asks.values()], n, self.settings)
+
+
+def card_epoch(quotient: Quotient, settings: Settings) -> Callable[[PiNetParams, AdamState, Array, Array], Trained]:
+    """Return what trains one model for an epoch on a card, as :class:`minipinet.network.Network` asks for it."""
+    folds: FoldsOnCard | None = None
+
+    def epoch(params: PiNetParams, adam: AdamState, y: Array, order: Array) -> Trained:
+        nonlocal folds
+        if folds is None:
+            folds = FoldsOnCard([quotient], y, settings)
+        return folds({0: Ask(params, adam, order, lambda: epoch(params, adam, y, order))})[0]
+
+    return epoch
+
+
+def _same(a: tuple[PiNetParams, AdamState], b: tuple[PiNetParams, AdamState]) -> bool:
+    return a[0] is b[0] and a[1] is b[1]
