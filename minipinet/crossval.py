@@ -3,51 +3,24 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array
 from minipinet._processes import run_tasks
 from minipinet._words import counted
-from minipinet.datasets.dataset import Dataset, refit_encoder
-from minipinet.errors import DivergedError, Notice, UsageError
-from minipinet.evaluation import evaluate
+from minipinet.datasets.dataset import Dataset
+from minipinet.errors import UsageError
+from minipinet.fold import Fold, FoldResult, run_at_once, run_fold
 from minipinet.metrics import summary_of
-from minipinet.predictor import PiNet
-from minipinet.quotient import refine
 from minipinet.rundir import open_run, write_results
-from minipinet.runs import CHECKPOINT_SECONDS, describe_data, make_part, split_training, train_part
+from minipinet.runs import CHECKPOINT_SECONDS, describe_data, split_training
 from minipinet.settings import Settings, real, whole
 from minipinet.splits import check_classes, fold_seed, stratified_folds
-from minipinet.train import EpochRecord, TrainState
-
-
-class FoldResult(NamedTuple):
-    """One fold: who was in which part, and how the model did on the test part."""
-
-    fold: int  #: from 0
-    train_index: Array
-    validation_index: Array | None  #: held out of the training part; None without early stopping or validation
-    test_index: Array
-    predictions: Array  #: (n_test,) classes 0 to C - 1, in the order of test_index
-    accuracy: float  #: on the test part
-    loss: float  #: on the test part, mean cross-entropy in nats
-    epoch: int  #: the epoch whose weights were tested: chosen without a look at the test part
-    p: tuple[float, ...]  #: at that epoch, in the order A0, A1, X0, X1
-    q: tuple[float, ...]
-    seconds: float  #: of training
-    history: tuple[EpochRecord, ...]
-    model: PiNet
-
-    def __repr__(self) -> str:
-        tested = counted(len(self.test_index), "graph")
-        return f"FoldResult(fold {self.fold}: accuracy {self.accuracy:.3f} on {tested}, {self.model!r})"
+from minipinet.train import TrainState
 
 
 class CrossValidation(NamedTuple):
@@ -68,6 +41,7 @@ def cross_validate(
     folds: int = 10,
     *,
     jobs: int = 1,
+    folds_at_once: int = 1,
     run_dir: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -91,6 +65,10 @@ def cross_validate(
     jobs : int
         Processes, at least 1; no more are started than there are folds. The numbers do not depend on it, to the last
         bit.
+    folds_at_once : int
+        Folds that a card trains in one step, at least 1; more than 1 only with ``device="cuda"`` or ``"auto"`` and one
+        job. Each has the seeds, orders and results that it has alone, but for rounding. Without a card, fold after
+        fold.
     run_dir : path, optional
         Folder for ``run.json`` and, fold by fold, checkpoint, model and log. A killed run goes on from there:
         finished folds are kept, a broken-off one continues with the same bits.
@@ -112,7 +90,7 @@ def cross_validate(
     UsageError
         For folds the data cannot give, graphs of a single class, and a run folder that cannot be used.
     DivergedError
-        Naming fold and epoch.
+        Naming fold and epoch. Folds that a card trains with it are finished first.
 
     Examples
     --------
@@ -123,6 +101,7 @@ def cross_validate(
     (2, 20)
     """
     jobs = whole("jobs", jobs)
+    check_folds_at_once(folds_at_once, jobs, settings.device)
     checkpoint_seconds = real("checkpoint_seconds", checkpoint_seconds, lambda x: x >= 0, "of at least 0")
     if jobs > 1 and on_epoch is not None:
         raise UsageError("on_epoch: expected None with several jobs; on_fold is called with any number")
@@ -143,9 +122,15 @@ def cross_validate(
         tasks = []
         for fold, (own, split) in enumerate(zip(own_settings, splits, strict=True)):
             fold_dir = None if folder is None else folder / f"fold-{fold:02d}"
-            tasks.append((fold, dataset, own, split, fold_dir, checkpoint_seconds, os.getpid(), on_epoch))
+            tasks.append(Fold(fold, dataset, own, split, fold_dir, checkpoint_seconds, os.getpid(), on_epoch))
         results = []
-        with closing(run_tasks(_run_fold, tasks, min(jobs, len(tasks)))) as finished:
+        at_once = folds_at_once > 1 and settings.device == "cuda"
+        running = (
+            run_at_once(tasks, folds_at_once)
+            if at_once
+            else run_tasks(run_fold, [(task,) for task in tasks], min(jobs, len(tasks)))
+        )
+        with closing(running) as finished:
             for result in finished:
                 results.append(result)
                 if on_fold is not None:
@@ -157,53 +142,21 @@ def cross_validate(
     return CrossValidation(settings, tuple(results), summary)
 
 
-def _run_fold(
-    fold: int,
-    dataset: Dataset,
-    settings: Settings,
-    split: dict[str, Array],
-    folder: Path | None,
-    checkpoint_seconds: float,
-    owner: int,
-    on_epoch: Callable[[int, TrainState], None] | None,
-) -> FoldResult:
-    """Train and test one fold, for the process `owner`: this one or its parent."""
+def check_folds_at_once(folds_at_once: int, jobs: int, device: str) -> None:
+    """Refuse several folds at once where there can be no card, or together with several processes.
 
-    def after_epoch(state: TrainState) -> None:
-        if owner not in (os.getpid(), os.getppid()):
-            # The caller was killed: nobody waits for this fold, and the next run may want its folder. An exception
-            # would leave this process waiting for more work.
-            os._exit(1)
-        if on_epoch is not None:
-            on_epoch(fold, state)
-
-    with warnings.catch_warnings():
-        # Labels that only the other parts have are what a fold is about; they need no notice.
-        warnings.simplefilter("ignore", Notice)
-        encoded = refit_encoder(dataset, split["train"])
-    quotient = refine(encoded.graphs, settings.merge)
-    part = make_part(encoded, quotient, settings, split)
-    try:
-        model, state, epoch = train_part(part, folder, checkpoint_seconds, after_epoch)
-    except DivergedError as error:
-        raise DivergedError(f"fold {fold}: {error}") from None
-    tested = evaluate(model.params, settings.pairs, quotient, dataset.y, split["test"])
-    record = state.history[epoch - 1]
-    return FoldResult(
-        fold,
-        split["train"],
-        split.get("validation"),
-        split["test"],
-        tested.predictions,
-        tested.accuracy,
-        tested.loss,
-        epoch,
-        record.p,
-        record.q,
-        sum(record.seconds for record in state.history),
-        state.history,
-        model,
-    )
+    Examples
+    --------
+    >>> check_folds_at_once(10, 1, "auto")
+    """
+    if whole("folds_at_once", folds_at_once) == 1:
+        return
+    if device == "cpu":
+        raise UsageError(
+            f"folds_at_once: expected 1 on the CPU (a card is device 'cuda' or 'auto'), got {folds_at_once}"
+        )
+    if jobs > 1:
+        raise UsageError(f"jobs: expected 1 where a card trains several folds at once, got {jobs}")
 
 
 def _figures(result: FoldResult) -> dict[str, Any]:

@@ -15,13 +15,15 @@ from minipinet.checkpoint import load_checkpoint, save_checkpoint
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder
 from minipinet.errors import UsageError
+from minipinet.evaluation import check_width
+from minipinet.lockstep import Training, alone
 from minipinet.predictor import PiNet
 from minipinet.quotient import Quotient, refine
 from minipinet.reading import Reading
 from minipinet.rundir import CHECKPOINT, MODEL, open_run, write_log, write_results
 from minipinet.settings import Settings, real
 from minipinet.splits import check_classes, hold_out
-from minipinet.train import OnEpoch, TrainState, chosen_params, fit
+from minipinet.train import OnEpoch, TrainState, chosen_params, pinet_network, training
 
 #: At most one checkpoint in this time, and one at the end.
 CHECKPOINT_SECONDS = 5.0
@@ -101,7 +103,7 @@ def train_pinet(
     part = make_part(dataset, refine(dataset.graphs, settings.merge), settings, split)
     asked = {"kind": "train", "settings": settings.to_json(), "data": describe_data(dataset), "split": split}
     with open_run(run_dir, asked, resume=resume, overwrite=overwrite) as folder:
-        trained = train_part(part, folder, checkpoint_seconds, on_epoch)
+        trained = alone(train_part(part, folder, checkpoint_seconds, on_epoch))
         if folder is not None:
             write_results(folder, {"epoch": trained.epoch, "last_epoch": trained.state.history[-1]})
     return trained
@@ -145,14 +147,14 @@ def describe_data(dataset: Dataset) -> dict[str, Any]:
 
 def train_part(
     part: Part, folder: Path | None = None, seconds: float = CHECKPOINT_SECONDS, on_epoch: OnEpoch | None = None
-) -> Trained:
+) -> Training[Trained]:
     """Train, going on from the checkpoint in `folder` if there is one, and leave checkpoint, log and model there.
 
     New, broken-off and finished trainings take one path: of a finished one nothing is left to train, and what of its
-    model and log was lost or changed is written again.
+    model and log was lost or changed is written again. A generator that `minipinet.lockstep` runs.
     """
     if folder is None:
-        return _trained(part, _fit(part, None, on_epoch))
+        return _trained(part, (yield from _training(part, None, on_epoch)))
     make_folder(folder)
     found = _state_in(folder / CHECKPOINT, part)
 
@@ -167,7 +169,7 @@ def train_part(
             on_epoch(state)
         keep(state)
 
-    state = _fit(part, found, after_epoch)
+    state = yield from _training(part, found, after_epoch)
     trained = _trained(part, state)
     save(state)
     trained.model.save(folder / MODEL)
@@ -192,17 +194,9 @@ def now_and_then(save: OnEpoch, seconds: float) -> OnEpoch:
     return on_epoch
 
 
-def _fit(part: Part, state: TrainState | None, on_epoch: OnEpoch | None) -> TrainState:
-    return fit(
-        part.quotient,
-        part.y,
-        part.train_index,
-        part.settings,
-        C=len(part.classes),
-        state=state,
-        validation_index=part.validation_index,
-        on_epoch=on_epoch,
-    )
+def _training(part: Part, state: TrainState | None, on_epoch: OnEpoch | None) -> Training[TrainState]:
+    network = pinet_network(part.quotient, part.settings, len(part.classes))
+    return training(network, part.y, part.train_index, part.settings, state, part.validation_index, on_epoch)
 
 
 def _trained(part: Part, state: TrainState) -> Trained:
@@ -216,4 +210,5 @@ def _state_in(path: Path, part: Part) -> TrainState | None:
     checkpoint = load_checkpoint(path)
     if (checkpoint.settings, checkpoint.extra) != (part.settings, {"data": part.digest}):
         raise UsageError(f"{path}: is the checkpoint of another run; name another folder or overwrite the run")
+    check_width(checkpoint.state.params, part.quotient)
     return checkpoint.state

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from minipinet._tree import named_leaves
-from minipinet.crossval import CrossValidation, FoldResult, cross_validate
+from minipinet.crossval import CrossValidation, cross_validate
 from minipinet.datasets import Dataset, dataset_from_graphs, fit_encoder, load_dataset, refit_encoder
 from minipinet.errors import DivergedError, UsageError
 from minipinet.evaluation import evaluate
+from minipinet.fold import FoldResult
 from minipinet.graphs import as_graph
 from minipinet.metrics import report
 from minipinet.quotient import refine

@@ -16,8 +16,9 @@ import joblib
 import pytest
 
 from minipinet._processes import run_tasks
-from minipinet.crossval import FoldResult, cross_validate
+from minipinet.crossval import cross_validate
 from minipinet.errors import DivergedError, MinipinetError
+from minipinet.fold import FoldResult
 from tests.cli_calls import finish, start
 from tests.small_data import ROOT, command, environment
 from tests.small_runs import DATA, SMALL

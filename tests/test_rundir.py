@@ -208,7 +208,7 @@ def test_a_run_that_kept_nothing_goes_again(
     if there:
         folder.mkdir(parents=True)
     with monkeypatch.context() as patch:
-        patch.setattr("minipinet.runs.fit", failing)
+        patch.setattr("minipinet.runs.training", failing)
         for flags in FLAGS:
             with pytest.raises(type(error)):
                 run(folder, **flags)
@@ -216,7 +216,7 @@ def test_a_run_that_kept_nothing_goes_again(
     run(folder)
     before = contents(folder)
     with monkeypatch.context() as patch:
-        patch.setattr("minipinet.runs.fit", failing)
+        patch.setattr("minipinet.runs.training", failing)
         with pytest.raises(type(error)):
             run(folder, resume=True)
     assert contents(folder) == before
@@ -255,7 +255,7 @@ def test_divergence_keeps_the_folds_that_are_done(tmp_path: Path, monkeypatch: p
             raise DivergedError("training diverged in epoch 1")
         return train_part(part, *rest)
 
-    monkeypatch.setattr("minipinet.crossval.train_part", diverging)
+    monkeypatch.setattr("minipinet.fold.train_part", diverging)
     with pytest.raises(DivergedError, match="fold 1: training diverged in epoch 1"):
         run(tmp_path)
     assert files(tmp_path) == [".lock", "fold-00", *(f"fold-00/{name}" for name in FOLD_FILES), "run.json"]

@@ -19,8 +19,8 @@ from minipinet.cli.train_options import add_options, settings_of
 from minipinet.errors import UsageError, notify
 
 if TYPE_CHECKING:
-    from minipinet.crossval import FoldResult
     from minipinet.datasets import Dataset
+    from minipinet.fold import FoldResult
     from minipinet.settings import Settings
     from minipinet.train import TrainState
 
@@ -54,15 +54,16 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace, arguments: list[str]) -> None:
     """Train, and print what came out."""
+    from minipinet.crossval import check_folds_at_once
     from minipinet.datasets import load_dataset
     from minipinet.rundir import as_run_folder
     from minipinet.settings import whole
 
-    settings = settings_of(args).on_this_machine()
+    settings = settings_of(args)
     if isinstance(args.folds, str) or args.folds < 0 or args.folds == 1:
         raise UsageError(f"folds: expected 2 or more, or 0 for one model on all graphs, got {args.folds!r}")
-    if args.jobs is not None:
-        whole("jobs", args.jobs)
+    check_folds_at_once(args.folds_at_once, 1 if args.jobs is None else whole("jobs", args.jobs), args.device)
+    settings = settings.on_this_machine()
     if (args.resume or args.overwrite) and args.run_dir is None:
         flag = "--resume" if args.resume else "--overwrite"
         raise UsageError(f"{flag}: expected --run-dir DIR with it, to know which run is meant")
@@ -92,23 +93,25 @@ def _cross_validate(args: argparse.Namespace, dataset: Dataset, settings: Settin
     from minipinet.cli.summary import cross_validation_text
     from minipinet.crossval import cross_validate
 
-    jobs = min(args.jobs or cpu_count(), args.folds)
-    finished = 0
+    at_once = args.folds_at_once if settings.device == "cuda" else 1
+    jobs = min(args.jobs or (cpu_count() if at_once == 1 else 1), args.folds)
+    done: dict[int, int] = {}  # epochs of each fold
     with progress(args.folds * settings.epochs, "epoch", quiet=args.quiet) as show:
 
         def on_epoch(fold: int, state: TrainState) -> None:
-            show(fold * settings.epochs + state.epoch, f"fold {fold}, loss {state.history[-1].loss:.3f}")
+            done[fold] = state.epoch
+            show(sum(done.values()), f"fold {fold}, loss {state.history[-1].loss:.3f}")
 
         def on_fold(fold: FoldResult) -> None:
-            nonlocal finished
-            finished += 1
-            show(finished * settings.epochs, f"fold {fold.fold}, accuracy {fold.accuracy:.3f}")
+            done[fold.fold] = settings.epochs
+            show(sum(done.values()), f"fold {fold.fold}, accuracy {fold.accuracy:.3f}")
 
         result = cross_validate(
             dataset,
             settings,
             args.folds,
             jobs=jobs,
+            folds_at_once=at_once,
             run_dir=folder,
             resume=args.resume,
             overwrite=args.overwrite,

@@ -130,6 +130,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="processes that train folds at the same time, at most one a fold; the results do not depend on it "
         "(default: one a core)",
     )
+    running.add_argument(
+        "--folds-at-once",
+        type=common.whole_number,
+        default=1,
+        metavar="K",
+        help="folds that a card trains in one step, with --device cuda or auto (default: one after the other)",
+    )
     running.add_argument("--run-dir", metavar="DIR", help="folder of this run (default: runs/DATASET-DATE-TIME)")
     again = running.add_mutually_exclusive_group()
     again.add_argument(
