@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minipinet._array
 from minipinet._array import Array
+from minipinet.cuda import folds
 from minipinet.cuda.launch import SOURCES, source
 
 HEADER = Path(__file__).with_name("kernels_on_host.h")
@@ -88,3 +90,9 @@ class HostLauncher:
             return ctypes.c_void_p(value.ctypes.data)
         assert isinstance(value, int | float)
         return ctypes.c_longlong(value) if isinstance(value, int) else ctypes.c_double(value)
+
+
+def use_host_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let training take the host for a card: the same kernels, compiled for it."""
+    monkeypatch.setattr(minipinet._array, "card_problem", lambda: None)
+    monkeypatch.setattr(folds, "launcher", HostLauncher)

@@ -15,7 +15,6 @@ import pytest
 
 import minipinet._array
 from minipinet._array import card_problem, check_device
-from minipinet.cuda import folds as card_folds
 from minipinet.cuda import launch
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import CardLauncher
@@ -31,7 +30,7 @@ from minipinet.settings import Settings
 from minipinet.train import TrainState, fit
 from tests import tolerances
 from tests.cli_calls import call
-from tests.kernels_on_host import HostLauncher
+from tests.kernels_on_host import HostLauncher, use_host_card
 from tests.small_data import same_bits
 from tests.tolerances import relative_error, tree_error
 
@@ -41,9 +40,7 @@ SMALL: dict[str, Any] = {"epochs": 3, "hidden": 6, "out": 4, "batch_size": 20, "
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand in for a card: the same kernels, on the host."""
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: None)
-    monkeypatch.setattr(card_folds, "launcher", HostLauncher)
+    use_host_card(monkeypatch)
 
 
 def both(**settings: Any) -> tuple[TrainState, TrainState]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ def trained(asks: Mapping[int, Ask], rounds: list[list[str]]) -> dict[int, Train
     return {k: (None, NO_ADAM, float(ask.order[0]), 0) for k, ask in asks.items()}
 
 
-def test_a_training_that_has_ended_is_asked_no_more() -> None:
+def test_a_training_that_has_ended_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = count(step=6)
+    monkeypatch.setattr("minipinet.lockstep.time.perf_counter", lambda: next(clock))
     seen: list[Any] = []
     rounds: list[list[str]] = []
     trainings = [counted(name, epochs, seen) for name, epochs in (("a", 2), ("b", 0), ("c", 3))]
@@ -44,7 +47,7 @@ def test_a_training_that_has_ended_is_asked_no_more() -> None:
     assert [(name, epoch, loss) for name, epoch, loss, _ in seen] == [
         ("a", 1, 1), ("c", 1, 1), ("a", 2, 2), ("c", 2, 2), ("c", 3, 3),
     ]  # fmt: skip
-    assert seen[0][3] == seen[1][3] > 0
+    assert [seconds for *_, seconds in seen] == [3, 3, 3, 3, 6], "each its share of six seconds"
 
 
 def test_one_that_diverges_stops_no_other_and_is_told_at_the_end() -> None:
