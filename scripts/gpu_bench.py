@@ -1,21 +1,27 @@
-"""Time an epoch on this machine's card beside the CPU: plain launches, a captured step, and several folds at once.
+"""Time an epoch on this machine's card: plain launches, a captured step, several folds at once; CPU and peers beside.
 
-    python scripts/gpu_bench.py [--data-dir DIR] [--folds 10] [--rounds 5] [--output report.json]
+    python scripts/gpu_bench.py [--datasets NAME ...] [--data-dir DIR] [--peers NAME ...] [--envs DIR] [--folds 10]
+        [--rounds 5] [--least 0.2] [--output gpu_report.json]
 
-Prints a Markdown table and writes a report. A time is the median over rounds of the milliseconds of an epoch, the card
-waited for; on the CPU one BLAS thread.
+Every side starts from the same weights with the same orders, must have minipinet's loss before training and after an
+epoch, and is then timed in rounds, one side after the other, each time for as many epochs as fit into --least seconds.
+Peers are those of scripts/peers, on the card: in an environment of --envs or, where that is not made, in this one if it
+has their framework. Then ten folds of MUTAG are cross-validated. Writes the report, and a Markdown table beside it;
+what is not there is left out, with the reason. See scripts/gpu/ for what is timed, counted and told.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
 import platform
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,101 +29,167 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import card_library, card_problem
+from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
-from minipinet.cuda.launch import CardLauncher
-from minipinet.cuda.training import Card
-from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
-from minipinet.optim import adam_init
-from minipinet.params import init_params
+from minipinet.cuda.launch import launcher
+from minipinet.datasets import Dataset, load_dataset
 from minipinet.quotient import refine
 from minipinet.settings import Settings
-from minipinet.train import fit
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "gpu"), str(HERE / "peers")]
+
+from bench import check_losses, commit, machine  # noqa: E402
+from environments import PEERS, is_made, python_of  # noqa: E402
+from problem import load, write_problem  # noqa: E402
+from processes import PeerError, PeerProcess  # noqa: E402
+from report import markdown  # noqa: E402
+from sides import OnCard, OnCpu  # noqa: E402
+from traffic import copy_bandwidth, step_bytes  # noqa: E402
 
 SETS = ("MUTAG", "NCI1", "PROTEINS", "isomorphism")
-COLUMNS = ("CPU", "launches", "captured", "folds at once, each")
+#: What shows that a peer's framework is in this environment.
+MODULES = {"pyg": "torch_geometric", "plain_torch": "torch", "jax_sparse": "jax"}
+#: Processors that a peer may use beside the card.
+THREADS = min(4, os.cpu_count() or 1)
 
 
-def on_card(data: Dataset, K: int, captured: bool = True) -> Callable[[], None]:
-    """Return what trains K folds for an epoch, and waits for it."""
-    rng = np.random.default_rng(0)
-    folds = [init_params(rng, data.num_features, data.num_classes) for _ in range(K)]
-    table = graph_table(refine(data.graphs), data.y)
-    card = Card(CardLauncher("float32"), [table], folds, len(data), Settings(), captured=captured)
-    card.load(folds, [adam_init(params) for params in folds])
-    orders = [rng.permutation(len(data)) for _ in folds]
-
-    def run() -> None:
-        card.epoch(orders)  # which reads the losses, and so waits
-
-    return run
+def card_facts() -> dict[str, Any]:
+    """Return what the times depend on, of the card."""
+    library = card_library()
+    runtime = library.cuda.runtime
+    return {
+        "card": runtime.getDeviceProperties(library.cuda.Device().id)["name"].decode(),
+        "driver": _driver(),
+        "versions": {"CUDA": _cuda(runtime.runtimeGetVersion()), "cupy": library.__version__},
+    }
 
 
-def on_cpu(data: Dataset) -> Callable[[], None]:
-    """Return what trains for an epoch."""
-    quotient, index = refine(data.graphs), np.arange(len(data))
-    state = None
-    epochs = 0
-
-    def run() -> None:
-        nonlocal state, epochs
-        epochs += 1
-        state = fit(quotient, data.y, index, Settings(epochs=epochs), C=data.num_classes, state=state)
-
-    return run
-
-
-def milliseconds(run: Callable[[], None], rounds: int) -> float:
-    """Return the median of the rounds, after one that is not counted."""
-    run()
-    taken = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        run()
-        taken.append(1e3 * (time.perf_counter() - began))
-    return statistics.median(taken)
+def peers_on_card(
+    problem: Path, options: argparse.Namespace, folder: Path
+) -> tuple[dict[str, PeerProcess], dict[str, str]]:
+    """Start the peers whose framework is there, on the card; return also why others are not."""
+    running: dict[str, PeerProcess] = {}
+    reasons: dict[str, str] = {}
+    for peer in options.peers:
+        made = is_made(PEERS[peer], options.envs)
+        if not made and importlib.util.find_spec(MODULES[peer]) is None:
+            reasons[peer] = f"{MODULES[peer]} is not installed"
+            continue
+        python = python_of(peer, options.envs) if made else Path(sys.executable)
+        try:
+            running[peer] = PeerProcess(peer, python, problem, THREADS, folder / f"{peer}.log", options.device)
+        except PeerError as error:
+            reasons[peer] = str(error).partition(" (all of it")[0]
+    return running, reasons
 
 
-def main() -> int:
-    """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Check and time all sides on a data set; return what the report says of it, and of peers that are left out."""
+    write_problem(folder / "problem.npz", data)
+    with np.load(folder / "problem.npz") as file:
+        arrays = dict(file)
+    quotient = refine(data.graphs)
+    launch, table = launcher("float32"), graph_table(quotient, data.y)
+    cards = {
+        "launches": OnCard(arrays, table, launch, 1, captured=False),
+        "captured": OnCard(arrays, table, launch, 1),
+        "folds": OnCard(arrays, table, launch, options.folds),
+    }
+    peers, reasons = peers_on_card(folder / "problem.npz", options, folder)
+    sides: dict[str, Any] = {"cpu": OnCpu(arrays, quotient, data.num_classes), **cards, **peers}
+    losses: dict[str, tuple[float, float]] = {}
+    seconds: dict[str, list[float]] = {side: [] for side in sides}
+    try:
+        for name, side in list(sides.items()):
+            try:
+                losses[name] = side.loss(), side.epochs(0)["loss"]
+                check_losses({"ours": losses["cpu"], name: losses[name]})
+            except PeerError as error:
+                if name not in peers:
+                    raise
+                reasons[name] = str(error).partition(" (all of it")[0]
+                del sides[name], seconds[name]
+        for k in range(options.rounds):
+            names = list(sides)
+            for name in names[k % len(names) :] + names[: k % len(names)]:
+                seconds[name].append(sides[name].epochs(options.least)["seconds"])
+    finally:
+        for side in (*sides.values(), *peers.values()):
+            side.close()
+    found = {
+        "graphs": len(data), "nodes": len(data.graphs.X), "batches": -(-len(data) // int(arrays["batch_size"])),
+        "losses": losses, "seconds": seconds, "bytes": {name: step_bytes(side.card) for name, side in cards.items()},
+    }  # fmt: skip
+    versions = {name: value for peer in peers.values() for name, value in peer.about["versions"].items()}
+    return found, {"reasons": reasons, "versions": versions}
+
+
+def cross_validation_seconds(folds: int, epochs: int) -> float:
+    """Return the seconds of a whole cross-validation of MUTAG, all folds at once: from the graphs to the accuracies."""
+    data, settings = load_dataset("MUTAG"), Settings(epochs=epochs, device="cuda")
+    began = time.perf_counter()
+    cross_validate(data, settings, folds, folds_at_once=folds)
+    return time.perf_counter() - began
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="gpu_bench", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--datasets", nargs="+", default=list(SETS), choices=SETS, metavar="NAME")
     parser.add_argument("--data-dir", type=Path, help="folder of TU zips (MUTAG and isomorphism need none)")
+    parser.add_argument("--peers", nargs="*", default=list(MODULES), choices=list(MODULES), metavar="NAME")
+    parser.add_argument("--envs", type=Path, default=Path.home() / ".cache" / "minipinet" / "peers")
     parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=200, help="of the cross-validation")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--least", type=float, default=0.2, help="seconds that a side is timed for in a round")
+    parser.add_argument("--megabytes", type=int, default=1024, help="what is copied to measure the bandwidth")
     parser.add_argument("--output", type=Path, default=Path("gpu_report.json"))
-    options = parser.parse_args()
+    parser.set_defaults(device="cuda")
+    return parser.parse_args(words)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Measure, and write what was found after each data set."""
+    options = parse(words)
     if problem := card_problem():
         print(f"gpu_bench: {problem}", file=sys.stderr)
         return 1
-    library = card_library()
-    properties = library.cuda.runtime.getDeviceProperties(library.cuda.Device().id)
-    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     report: dict[str, Any] = {
-        "card": properties["name"].decode(),
-        "cupy": library.__version__,
-        "python": platform.python_version(),
-        "commit": subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown",
-        "date": time.strftime("%Y-%m-%d"),
-        "folds": options.folds,
-        "milliseconds": {},
-    }
-    print(", ".join(f"{name} {value}" for name, value in report.items() if name != "milliseconds"))
-    print(f"\n| data set, ms an epoch | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}", flush=True)
-    for name in SETS:
+        **card_facts(), "processor": machine()["processor"], "commit": commit(), "date": time.strftime("%Y-%m-%d"),
+        "folds": options.folds, "rounds": options.rounds, "datasets": {}, "skipped": {},
+    }  # fmt: skip
+    report["versions"] |= {"python": platform.python_version(), "numpy": version("numpy")}
+    report["copy_bytes_per_second"] = copy_bandwidth(launcher("float32").xp, options.megabytes)
+    report["cross_validation"] = {"folds": options.folds, "epochs": options.epochs}
+    cross_validation_seconds(options.folds, 1)  # compiles the kernels
+    report["cross_validation"]["seconds"] = cross_validation_seconds(options.folds, options.epochs)
+    for name in options.datasets:
         if name in ("NCI1", "PROTEINS") and options.data_dir is None:
+            report["skipped"][name] = "there is no --data-dir"
             continue
-        data = isomorphism_dataset(0) if name == "isomorphism" else load_dataset(
-            name, data_dir=None if name == "MUTAG" else options.data_dir
-        )  # fmt: skip
-        with threadpool_limits(1):
-            times = [milliseconds(on_cpu(data), options.rounds)]
-        times.append(milliseconds(on_card(data, 1, captured=False), options.rounds))
-        times.append(milliseconds(on_card(data, 1), options.rounds))
-        together = milliseconds(on_card(data, options.folds), options.rounds)
-        times.append(together / options.folds)
-        report["milliseconds"][name] = dict(zip(COLUMNS, times, strict=True))
-        print(f"| {name} | " + " | ".join(f"{ms:.2f}" for ms in times) + " |", flush=True)
+        with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+            found, of_peers = measure(load(name, options.data_dir), options, Path(folder))
+        report["datasets"][name] = found
+        report["versions"] |= of_peers["versions"]
+        report["skipped"] |= {f"{peer} on {name}": reason for peer, reason in of_peers["reasons"].items()}
         options.output.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        options.output.with_suffix(".md").write_text(markdown(report), encoding="utf-8")
+    print(markdown(report))
     return 0
+
+
+def _driver() -> str:
+    words = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "unknown"
+
+
+def _cuda(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 if __name__ == "__main__":

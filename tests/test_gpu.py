@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from minipinet._array import card_problem
+from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import CardLauncher
 from minipinet.cuda.training import Card
@@ -61,6 +62,15 @@ def test_two_runs_of_twenty_epochs_have_the_same_bits(dtype: str) -> None:
     first, second = (train(load_dataset("MUTAG"), epochs=20, dtype=dtype, device="cuda") for _ in range(2))
     assert same_bits((first.params, first.adam), (second.params, second.adam))
     assert [r.loss for r in first.history] == [r.loss for r in second.history]
+
+
+def test_folds_at_once_are_those_of_each_alone() -> None:
+    settings = Settings(hidden=20, out=8, epochs=3, device="cuda", validation=0.1, patience=1)
+    together, alone = (cross_validate(load_dataset("MUTAG"), settings, 10, folds_at_once=K) for K in (10, 1))
+    assert {fold.model.encoder.num_features for fold in together.folds} == {6, 7}
+    for a, b in zip(together.folds, alone.folds, strict=True):
+        assert relative_error([r.loss for r in a.history], [r.loss for r in b.history]) < 1e-4
+        assert tree_error(a.model.params, b.model.params) < 1e-2
 
 
 @pytest.mark.filterwarnings("error")  # the notice that a step could not be captured

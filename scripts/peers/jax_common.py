@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from serve import Arrays, batches
+from serve import Arrays, batches, device
 
 Tree = Any
 WEIGHTS = ("W_A0", "W_A1", "W_X0", "W_X1", "W_D", "p_raw", "q_raw")
@@ -59,6 +59,9 @@ class Peer:
         make: Callable[[Arrays, list[np.ndarray]], list[dict[str, np.ndarray]]],
         logits: Callable[[Tree, Tree], Any],
     ) -> None:
+        if device() != "cpu":
+            jax.config.update("jax_default_device", jax.devices(device())[0])  # an error where there is none
+            jax.config.update("jax_default_matmul_precision", "highest")  # float32, as the others
         chosen = batches(arrays["orders"][0], int(arrays["batch_size"]))
         self.batches = [jax.tree.map(jnp.asarray, batch) for batch in make(arrays, chosen)]
         self.sizes = [len(graphs) for graphs in chosen]

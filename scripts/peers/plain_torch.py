@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from serve import Arrays, batches, serve, union
+from serve import Arrays, batches, device, serve, union
 from torch import Tensor
 from torch.nn import functional
 
@@ -33,11 +33,16 @@ class Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, A: Tensor, A_T: Tensor, M: Tensor) -> Tensor:
         ctx.A_T = A_T
-        return torch.sparse.mm(A, M, "sum")  # half the time of A @ M
+        return product(A, M)
 
     @staticmethod
     def backward(ctx: Any, dH: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, torch.sparse.mm(ctx.A_T, dH, "sum")
+        return None, None, product(ctx.A_T, dH)
+
+
+def product(A: Tensor, M: Tensor) -> Tensor:
+    """Return A M; on a CPU in half the time of A @ M, by a call that no other device has."""
+    return torch.sparse.mm(A, M, "sum") if M.device.type == "cpu" else A @ M
 
 
 def sparse(row: np.ndarray, column: np.ndarray, weight: np.ndarray, n: int) -> Tensor:
@@ -51,7 +56,7 @@ def prepare(arrays: Arrays, graphs: np.ndarray) -> Batch:
     A = sparse(row, column, one["weight"], n)
     both_ways = np.array_equal(np.sort(row * n + column), np.sort(column * n + row))
     symmetric = both_ways and (one["weight"] == 1).all()
-    return Batch(
+    batch = Batch(
         torch.from_numpy(np.concatenate([one["X"], one["X"]], axis=1)),
         A,
         A if symmetric else sparse(column, row, one["weight"], n),
@@ -61,6 +66,7 @@ def prepare(arrays: Arrays, graphs: np.ndarray) -> Batch:
         torch.from_numpy(one["graph"] * sizes.max() + one["place"]),
         torch.from_numpy(one["y"]),
     )
+    return Batch(*(part.to(device()) if isinstance(part, Tensor) else part for part in batch))
 
 
 def layer(M: Tensor, W: Tensor, p: Tensor, q: Tensor, batch: Batch) -> Tensor:
@@ -116,7 +122,7 @@ class Peer:
         self.restart()
 
     def restart(self) -> None:
-        self.params = [torch.tensor(w, requires_grad=True) for w in self.initial]
+        self.params = [torch.tensor(w, requires_grad=True, device=device()) for w in self.initial]
         self.adam = torch.optim.Adam(self.params, lr=self.lr, fused=True)
 
     def forward(self, batch: Batch) -> Tensor:

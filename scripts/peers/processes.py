@@ -20,12 +20,15 @@ class PeerError(Exception):
 class PeerProcess:
     """One peer with one number of threads, on as many processors: some libraries count those and not the variables."""
 
-    def __init__(self, peer: str, python: Path, problem: Path, threads: int, log: Path) -> None:
+    def __init__(self, peer: str, python: Path, problem: Path, threads: int, log: Path, device: str = "cpu") -> None:
         self.peer, self.threads, self.log = peer, threads, log
         env = {**os.environ, **dict.fromkeys(THREADS, str(threads)), "PYTHONUNBUFFERED": "1"}
         if peer == "ours":
             env["PYTHONPATH"] = os.pathsep.join([str(HERE.parent.parent), env.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-        command = [str(python), str(HERE / f"{peer}.py"), str(problem), str(threads)]
+        if device != "cpu":
+            # JAX would take most of the card's memory from all others, and end its log with other words than its error.
+            env |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_TRACEBACK_FILTERING": "off"}
+        command = [str(python), str(HERE / f"{peer}.py"), str(problem), str(threads), device]
         with log.open("w", encoding="utf-8") as stderr:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, env=env,

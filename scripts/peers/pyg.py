@@ -5,11 +5,12 @@ Pooling goes over `to_dense_batch`: a scatter of the outer products of all nodes
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 import torch
-from serve import Arrays, serve
+from serve import Arrays, device, serve
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
@@ -88,11 +89,12 @@ class Peer:
         self.restart()
 
     def restart(self) -> None:
-        self.model = PiNet(self.arrays)
+        self.model = PiNet(self.arrays).to(device())
         self.adam = torch.optim.Adam(self.model.parameters(), lr=float(self.arrays["lr"]))
 
-    def loader(self, order: np.ndarray) -> DataLoader:
-        return DataLoader(self.data, batch_size=self.size, sampler=order.tolist())
+    def loader(self, order: np.ndarray) -> Iterable[Data]:
+        batches = DataLoader(self.data, batch_size=self.size, sampler=order.tolist())
+        return batches if device() == "cpu" else (batch.to(device()) for batch in batches)
 
     def loss(self) -> float:
         with torch.no_grad():

@@ -1,6 +1,6 @@
 """The side of the benchmark that trains: answers a line of JSON for each line it is asked.
 
-    python FRAMEWORK.py PROBLEM.npz THREADS
+    python FRAMEWORK.py PROBLEM.npz THREADS [cpu|cuda]
 
 It runs in the environment of its framework and needs NumPy beside it. The first line it says is about itself; then it
 is asked for "loss", that of the current weights on the first batch, or for "epochs SECONDS": one epoch from the initial
@@ -60,6 +60,11 @@ def serve(build: Callable[[Arrays, int], Peer], packages: list[str]) -> None:
                 epochs += 1
             answer = {"seconds": seconds / epochs, "epochs": epochs, "loss": loss}
         print(json.dumps(answer), file=channel, flush=True)
+
+
+def device() -> str:
+    """Return where the peer is to compute: "cpu", or "cuda" for those that can."""
+    return sys.argv[3] if len(sys.argv) > 3 else "cpu"
 
 
 def batches(order: np.ndarray, size: int) -> list[np.ndarray]:

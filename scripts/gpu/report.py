@@ -1,0 +1,101 @@
+"""What the benchmark's report says: milliseconds an epoch and a step, targets beside what was found, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+from environments import TITLES
+from summary import paired_ratio
+
+Report = Mapping[str, Any]
+#: The sides that are minipinet's own; peers are called as in `environments.TITLES`.
+OWN = {"cpu": "CPU, one core", "launches": "launches", "captured": "captured", "folds": "{folds} folds at once, each"}
+
+
+class Target(NamedTuple):
+    """What an epoch on a card shall come to."""
+
+    what: str
+    goal: float
+    found: float | None  #: None if it was not measured
+    unit: str
+    least: bool  #: whether `goal` is the least, or the most
+
+    @property
+    def met(self) -> str:
+        if self.found is None:
+            return "not measured"
+        return "yes" if (self.found >= self.goal if self.least else self.found <= self.goal) else "no"
+
+
+def milliseconds(report: Report, name: str, side: str) -> float | None:
+    """Return the median milliseconds of an epoch of one fold, None if it was not timed."""
+    seconds = report["datasets"].get(name, {}).get("seconds", {}).get(side)
+    folds = report["folds"] if side == "folds" else 1
+    return 1e3 * median(seconds) / folds if seconds else None
+
+
+def times_pyg(report: Report, name: str) -> float | None:
+    """Return how many times as long PyG's epoch is as a captured one, the median over the rounds of both."""
+    seconds = report["datasets"].get(name, {}).get("seconds", {})
+    return paired_ratio(seconds["pyg"], seconds["captured"]) if "pyg" in seconds else None
+
+
+def bandwidth_share(report: Report, name: str, side: str = "captured") -> float | None:
+    """Return the share of the card's bandwidth that a step of one fold, or of all at once, achieves."""
+    ms = milliseconds(report, name, side)
+    if ms is None:
+        return None
+    one = report["datasets"][name]
+    seconds = 1e-3 * ms * (report["folds"] if side == "folds" else 1) / one["batches"]
+    return float(one["bytes"][side] / seconds / report["copy_bytes_per_second"])
+
+
+def targets(report: Report) -> list[Target]:
+    """Return what was aimed at, with what was found."""
+    return [
+        Target("an epoch of NCI1, captured", 12, milliseconds(report, "NCI1", "captured"), "ms", least=False),
+        Target("an epoch of MUTAG, captured", 1, milliseconds(report, "MUTAG", "captured"), "ms", least=False),
+        *(
+            Target(f"PyG's epoch of {name} by a captured one", 20, times_pyg(report, name), "times", least=True)
+            for name in report["datasets"]
+        ),
+        Target(
+            f"{report['cross_validation']['folds']} folds of MUTAG, {report['cross_validation']['epochs']} epochs",
+            5, report["cross_validation"]["seconds"], "s", least=False,
+        ),
+    ]  # fmt: skip
+
+
+def markdown(report: Report) -> str:
+    """Return the report as tables, with what was left out and why."""
+    timed = {side for one in report["datasets"].values() for side in one["seconds"]}
+    sides = {side: title.format(**report) for side, title in {**OWN, **TITLES}.items() if side in timed}
+    lines = [
+        "| ms an epoch (a step) | " + " | ".join(sides.values()) + " | PyG by captured | of the bandwidth |",
+        "|---" * (len(sides) + 3) + "|",
+    ]
+    for name, one in report["datasets"].items():
+        cells = [_times(milliseconds(report, name, side), one["batches"]) for side in sides]
+        ratio, share = times_pyg(report, name), bandwidth_share(report, name)
+        cells += ["–" if ratio is None else f"{ratio:.1f}×", "–" if share is None else f"{100 * share:.1f} %"]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += ["", "| aim | | found | met |", "|---|---|---|---|"]
+    for aim in targets(report):
+        what, goal, found, unit, least = aim
+        shown = "–" if found is None else f"{found:.3g} {unit}"
+        lines.append(f"| {what} | at {'least' if least else 'most'} {goal:g} {unit} | {shown} | {aim.met} |")
+    lines += ["", *(f"Not timed: {what}: {reason}." for what, reason in report["skipped"].items())]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(report["versions"].items()))
+    copied = f"{report['copy_bytes_per_second'] / 1e9:.0f} GB/s copied"
+    lines.append(
+        f"{report['card']}, {copied}, driver {report['driver']}; {report['processor']}; {versions}; minipinet at "
+        f"{report['commit']}, {report['date']}; float32, {report['rounds']} rounds, medians."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _times(ms: float | None, batches: int) -> str:
+    return "–" if ms is None else f"{ms:.3g} ({ms / batches:.2g})"
