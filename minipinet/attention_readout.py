@@ -178,7 +178,7 @@ def attention_readout_forward(
     xp = xp_of(H)
     if W_D.shape[1] > FUSED_CLASSES:
         calm = xp.zeros(len(pool.ptr) - 1, bool)
-    elif abs(H).max(initial=0) <= FUSED_RANGE:
+    elif (abs(H) <= FUSED_RANGE).all():
         calm = xp.ones(len(pool.ptr) - 1, bool)
     else:
         rough_state = ~(abs(H) <= FUSED_RANGE).all(axis=1)

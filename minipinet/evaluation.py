@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import Array, numbers_below
+from minipinet._array import Array, check_device, numbers_below, on_device, to_host
 from minipinet._words import counted
 from minipinet.attention_readout import FUSED_CLASSES, StepwiseCache
 from minipinet.batch import GraphBatch, make_batches
-from minipinet.errors import DataError, UsageError
+from minipinet.errors import DataError, UsageError, notify
 from minipinet.model import pinet_forward
 from minipinet.network import Batch, Network, Params, Scores
 from minipinet.params import PiNetParams
@@ -42,6 +42,7 @@ def evaluate(
     index: Array,
     *,
     batch_size: int = SCORED_AT_ONCE,
+    device: str = "cpu",
 ) -> Evaluation:
     """Score each of the given graphs once.
 
@@ -58,7 +59,9 @@ def evaluate(
     index : (n,) int array
         The graphs to score.
     batch_size : int
-        Graphs at a time; the scores do not depend on it.
+        Graphs at a time; the scores do not depend on it (on a card: but for rounding).
+    device : {"cpu", "cuda", "auto"}
+        Where the scores are computed; all results are NumPy's.
 
     Returns
     -------
@@ -67,25 +70,34 @@ def evaluate(
     Raises
     ------
     UsageError
-        For labels or graph numbers that do not fit, and weights for another number of features.
+        For labels or graph numbers that do not fit, weights for another number of features, and a device that cannot be
+        used here.
     DataError
         For a graph whose scores are not finite, naming it: its features or weights are too large for the network.
     """
+    device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
     y = class_numbers(y, quotient.counts.shape[0], params.W_D.shape[1])
     # What overflows is found in the scores.
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
-        evaluation = score_batches(_pinet_scores(pq), params, batches, y, index)
+        evaluation = score_batches(pinet_scores(pq, device), on_device(params, device), batches, y, index)
     check_finite_scores(evaluation.logits, index)
     return evaluation
 
 
 def score(
-    params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
+    params: PiNetParams,
+    pq: Array | None,
+    quotient: Quotient,
+    index: Array,
+    *,
+    batch_size: int = SCORED_AT_ONCE,
+    device: str = "cpu",
 ) -> Array:
     """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
+    device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
-    return _checked_logits(_pinet_scores(pq), params, batches, index)
+    return _checked_logits(pinet_scores(pq, device), on_device(params, device), batches, index)
 
 
 def pooled(
@@ -113,6 +125,22 @@ def _batches_of(
     batch_size = whole("batch_size", batch_size)
     index = numbers_below("index", index, quotient.counts.shape[0])
     return index, make_batches(quotient, index, batch_size, str(params.W_D.dtype))
+
+
+def scoring_device(device: str, bitwise: bool = False) -> str:
+    """Return ``"cpu"`` or ``"cuda"``, as :func:`minipinet._array.check_device`; to the last bit, the CPU alone scores.
+
+    Raises
+    ------
+    UsageError
+        For a device that cannot be used here, and for ``"cuda"`` with `bitwise`.
+    """
+    if not bitwise or device not in ("cuda", "auto"):
+        return check_device(device)
+    if device == "cuda":
+        raise UsageError("device: expected 'cpu' for scores to the last bit (bitwise), got 'cuda'")
+    notify("device: 'auto' comes to 'cpu': scores to the last bit (bitwise) are computed there")
+    return "cpu"
 
 
 def score_network(network: Network, params: Params, index: Array, *, batch_size: int = SCORED_AT_ONCE) -> Array:
@@ -166,8 +194,14 @@ def class_numbers(y: Array, G: int, C: int) -> Array:
     return classes.astype(np.int64)
 
 
-def _pinet_scores(pq: Array | None) -> Scores:
-    return lambda params, batch: pinet_forward(params, batch, pq)[0]
+def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
+    """Return how PiNet scores a batch: on a card, what is not there yet is moved there, and the logits come back."""
+
+    def scores(params: Params, batch: Batch) -> Array:
+        params, batch = on_device((params, batch), device)
+        return to_host(pinet_forward(params, batch, pq)[0])
+
+    return scores
 
 
 def _checked_logits(scores: Scores, params: Params, batches: Iterable[Batch], index: Array) -> Array:

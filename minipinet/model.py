@@ -63,7 +63,7 @@ def pinet_forward(params: PiNetParams, batch: GraphBatch, pq: Array | None = Non
     batch : GraphBatch
         Of the parameters' dtype (`make_batch` makes it).
     pq : (4, 2) array in [0, 1] or None
-        Fixed (p, q) of each layer in the order of `LAYERS`, for parameters without p_raw and q_raw.
+        Fixed (p, q) of each layer in the order of `LAYERS`, for parameters without p_raw and q_raw; on the host.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def pinet_forward(params: PiNetParams, batch: GraphBatch, pq: Array | None = Non
     >>> logits.shape, bool((logits[0] == logits[1]).all())
     ((2, 3), True)
     """
-    p, q = pq_values(params, pq).T
+    p, q = xp_of(params.W_D).asarray(pq_values(params, pq)).T
     X, (first, second), pool = batch
 
     H_A0, cache_A0 = message_passing_forward(X, params.W_A0, params.b_A0, p[0], q[0], first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minipinet._array import Array, Sparse, sparse_of, xp_of
+from minipinet._array import Array, Sparse, csc, csr, repeat, segment_maxima, xp_of
 
 
 class Pool(NamedTuple):
@@ -40,8 +40,8 @@ def make_pool(ptr: Array, state: Array, count: Array, n: int) -> Pool:
     xp = xp_of(ptr)
     B = len(ptr) - 1
     ptr, state = ptr.astype(xp.int32), state.astype(xp.int32)
-    counts = sparse_of(ptr).csr_array((count[:, 0], state, ptr), shape=(B, n))
-    return Pool(ptr, xp.repeat(xp.arange(B), xp.diff(ptr)), state, count, counts)
+    counts = csr(count[:, 0], state, ptr, (B, n))
+    return Pool(ptr, repeat(xp.arange(B), xp.diff(ptr)), state, count, counts)
 
 
 def take_pool(pool: Pool, graphs: Array) -> Pool:
@@ -64,28 +64,23 @@ def row_entries(indptr: Array, rows: Array) -> tuple[Array, Array]:
     sizes = indptr[rows + 1] - start
     ptr = xp.zeros(len(rows) + 1, xp.int64)
     xp.cumsum(sizes, out=ptr[1:])
-    return ptr, xp.arange(int(ptr[-1])) + xp.repeat(start - ptr[:-1], sizes)
+    return ptr, xp.arange(int(ptr[-1])) + repeat(start - ptr[:-1], sizes)
 
 
 def sum_by_graph(x: Array, pool: Pool) -> Array:
     """Add up the entries' rows of each graph, (E, F) to (B, F), in the order of the entries."""
     E = len(pool.state)
     ones, entries = xp_of(x).ones(E, x.dtype), xp_of(x).arange(E, dtype=pool.ptr.dtype)
-    return sparse_of(x).csr_array((ones, entries, pool.ptr), shape=(pool.counts.shape[0], E)) @ x
+    return csr(ones, entries, pool.ptr, (pool.counts.shape[0], E)) @ x
 
 
 def sum_by_state(x: Array, pool: Pool) -> Array:
     """Add up the entries' rows of each state, (E, F) to (n, F), in the order of the entries."""
     E = len(pool.state)
     ones, columns = xp_of(x).ones(E, x.dtype), xp_of(x).arange(E + 1, dtype=pool.state.dtype)
-    return sparse_of(x).csc_array((ones, pool.state, columns), shape=(pool.counts.shape[1], E)) @ x
+    return csc(ones, pool.state, columns, (pool.counts.shape[1], E)) @ x
 
 
 def max_by_graph(x: Array, pool: Pool) -> Array:
     """Return the greatest entry of each graph and column, (E, F) to (B, F); 0 for a graph without entries."""
-    xp = xp_of(x)
-    out = xp.zeros((len(pool.ptr) - 1, x.shape[1]), x.dtype)
-    filled = pool.ptr[:-1] < pool.ptr[1:]
-    if len(x):
-        out[filled] = xp.maximum.reduceat(x, pool.ptr[:-1][filled], axis=0)
-    return out
+    return segment_maxima(x, pool.ptr, pool.graph)

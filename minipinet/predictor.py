@@ -17,7 +17,7 @@ from minipinet.checkpoint import load_described, read_params, save_described
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder
 from minipinet.errors import DataError, UsageError
-from minipinet.evaluation import score
+from minipinet.evaluation import score, scoring_device
 from minipinet.graphs import Graph
 from minipinet.invariance import bitwise_score
 from minipinet.model_input import check_conversion, model_input, notify_nodeless
@@ -82,6 +82,7 @@ class PiNet:
         graphs: Dataset | DisjointUnion | Sequence[Graph] | Sequence[nx.Graph],
         *,
         bitwise: bool = False,
+        device: str = "cpu",
         **conversion: Any,
     ) -> NDArray[Any]:
         """Label graphs.
@@ -94,7 +95,10 @@ class PiNet:
         bitwise : bool
             True: in float64 with exact sums (`minipinet.invariance`), so that a graph's scores are the same to the
             last bit however its nodes are ordered and whatever else is scored. Takes one to two times as long as
-            scoring in float64, so up to four times as long as a float32 model does without.
+            scoring in float64, so up to four times as long as a float32 model does without. On the CPU alone.
+        device : {"cpu", "cuda", "auto"}
+            Where the scores are computed, wherever the model was trained. On a card they are the CPU's but for
+            rounding.
         **conversion
             For networkx graphs alone: ``node_label``, ``node_attributes``, ``weight``, ``directed`` and ``default``
             as for :func:`minipinet.conversions.from_networkx`. All but ``default`` are as in training unless given;
@@ -108,20 +112,23 @@ class PiNet:
         Raises
         ------
         UsageError, DataError
-            For graphs that do not fit the model. A node label that the model has never seen is no error: its
-            columns are zero, and a Notice names it. Another counts graphs without nodes: their scores mean nothing.
+            For graphs that do not fit the model, and a device that cannot be used here. A node label that the model
+            has never seen is no error: its columns are zero, and a Notice names it. Another counts graphs without
+            nodes: their scores mean nothing.
         """
-        labels: NDArray[Any] = np.array(self.classes)[self.logits(graphs, bitwise=bitwise, **conversion).argmax(axis=1)]
+        logits = self.logits(graphs, bitwise=bitwise, device=device, **conversion)
+        labels: NDArray[Any] = np.array(self.classes)[logits.argmax(axis=1)]
         return labels
 
-    def probabilities(self, graphs: Any, *, bitwise: bool = False, **conversion: Any) -> Array:
+    def probabilities(self, graphs: Any, *, bitwise: bool = False, device: str = "cpu", **conversion: Any) -> Array:
         """Return the probability of each class, (G, C), rows summing to 1; arguments as in :meth:`predict`."""
-        return np.exp(log_softmax(self.logits(graphs, bitwise=bitwise, **conversion)))
+        return np.exp(log_softmax(self.logits(graphs, bitwise=bitwise, device=device, **conversion)))
 
-    def logits(self, graphs: Any, *, bitwise: bool = False, **conversion: Any) -> Array:
+    def logits(self, graphs: Any, *, bitwise: bool = False, device: str = "cpu", **conversion: Any) -> Array:
         """Return the scores before the softmax, (G, C); arguments as in :meth:`predict`."""
         if not isinstance(bitwise, bool):
             raise UsageError(f"bitwise: expected True or False, got {bitwise!r}")
+        device = scoring_device(device, bitwise)
         check_conversion(graphs, conversion)
         B = graphs.ptr.size - 1 if isinstance(graphs, DisjointUnion) else len(graphs)
         if B == 0:
@@ -130,7 +137,7 @@ class PiNet:
         notify_nodeless(union)
         if bitwise:
             return bitwise_score(self.params, self.settings.pairs, union, merge=self.settings.merge)
-        return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B))
+        return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B), device=device)
 
     def attention(self, graph: Graph | nx.Graph | DisjointUnion, **conversion: Any) -> Attention:
         """Return what each node of one graph attends to, and what it adds to each logit.

@@ -57,7 +57,7 @@ class Settings:
     dtype : {"float32", "float64"}
         Precision of parameters, activations, gradients and Adam's moments.
     device : {"cpu", "cuda", "auto"}
-        Where training computes; ``"auto"`` is ``"cuda"`` where that can be used. Scores are computed on the CPU.
+        Where training computes, its validation scores too; ``"auto"`` is ``"cuda"`` where that can be used.
     merge : bool
         Whether nodes of equal colour share a row (the quotient form); False computes node by node.
     validation : float

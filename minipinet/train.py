@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from minipinet._array import Array, numbers_below
+from minipinet._array import Array, numbers_below, on_device
 from minipinet.batch import make_batches
 from minipinet.errors import DivergedError, UsageError
-from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, score_batches
+from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, score_batches
 from minipinet.fast.batch import make_fast_batches
 from minipinet.fast.model import loss_backward, loss_forward
 from minipinet.lockstep import Ask, Training, alone, train_batches
-from minipinet.model import pinet_forward
 from minipinet.network import Batch, Network, Params
 from minipinet.optim import AdamState, adam_init
 from minipinet.params import init_params, pq_values
@@ -151,15 +150,16 @@ def fit(
 
 def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
     """Return PiNet on the graphs of a quotient, as the training loop sees it."""
-    pairs, C = settings.pairs, whole("C", C)
+    pairs, C, device = settings.pairs, whole("C", C), settings.on_this_machine().device
 
     def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterable[Batch]:
         # To score, the form in which a graph's scores have the same bits in every batch; to train, the faster one.
-        make = make_batches if rng is None else make_fast_batches
-        return make(quotient, index, batch_size, settings.dtype)
+        if rng is None:
+            return (on_device(batch, device) for batch in make_batches(quotient, index, batch_size, settings.dtype))
+        return make_fast_batches(quotient, index, batch_size, settings.dtype)
 
     epoch = None
-    if settings.on_this_machine().device == "cuda":
+    if device == "cuda":
         from minipinet.cuda.folds import card_epoch
 
         epoch = card_epoch(quotient, settings)
@@ -171,7 +171,7 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
         batches=batches,
         loss_forward=lambda params, batch, y: loss_forward(params, batch, y, pairs, settings.l2),
         loss_backward=loss_backward,
-        scores=lambda params, batch: pinet_forward(params, batch, pairs)[0],
+        scores=pinet_scores(pairs, device),
         epoch=epoch,
         pq=lambda params: pq_values(params, pairs),
     )

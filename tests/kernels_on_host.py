@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import minipinet._array
 from minipinet._array import Array
 from minipinet.cuda import folds
 from minipinet.cuda.launch import SOURCES, source
+from tests.device_stand_in import use_stand_in
 
 HEADER = Path(__file__).with_name("kernels_on_host.h")
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
@@ -93,6 +93,6 @@ class HostLauncher:
 
 
 def use_host_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let training take the host for a card: the same kernels, compiled for it."""
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: None)
+    """Let training take the host for a card: the same kernels, compiled for it, and a strict stand-in for CuPy."""
+    use_stand_in(monkeypatch)
     monkeypatch.setattr(folds, "launcher", HostLauncher)

@@ -34,6 +34,7 @@ SWITCHED_OFF: list[dict[str, Any]] = [
     *({name: value} for name in ("directions", "cotangents") for value in (0, -1, 1.5, True, "4", None)),
     *({"each_entry": value} for value in (-1, 2.0, None)),
     *({"max_skipped": value} for value in (1, 1.0, -0.1, math.nan, None, "0.5")),
+    *({"repeats_within": value} for value in (1, -1e-12, math.nan, None)),
     *({"tolerance": value} for value in (0, -1e-6, math.inf, math.nan, 1.0, 2.9, "1e-6")),
     *({"rng": value} for value in (None, 0, np.random.RandomState(0))),
     *({"inputs": value} for value in ([np.ones(3)], np.ones(3), None, {0: np.ones(3)})),

@@ -27,6 +27,16 @@ def add_data_dir_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_device_option(parser: argparse._ActionsContainer, what: str) -> None:
+    """Add ``--device``, where `what` is done."""
+    parser.add_argument(
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help=f"where to {what}: cpu (the default), cuda (an NVIDIA card; not yet tried on one), or auto",
+    )
+
+
 def whole_number(text: str) -> int | str:
     """Return a whole number, or the text as it is: what checks the number also says what is wrong with the text.
 

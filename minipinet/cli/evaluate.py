@@ -32,6 +32,7 @@ def add_parser(commands: Any) -> None:
     common.add_model_argument(parser)
     parser.add_argument("data", metavar="DATA", help="name, folder or zip of a TU data set")
     common.add_data_dir_option(parser)
+    common.add_device_option(parser, "score")
     common.add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -41,10 +42,11 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     import numpy as np
 
     from minipinet.datasets import load_dataset
-    from minipinet.evaluation import evaluate
+    from minipinet.evaluation import evaluate, scoring_device
     from minipinet.metrics import report
     from minipinet.quotient import refine
 
+    device = scoring_device(args.device)
     model = common.load_model(args.model)
     if args.data.endswith(".json"):
         raise UsageError(
@@ -54,7 +56,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     dataset = load_dataset(args.data, data_dir=args.data_dir, encoder=model.encoder, directed=model.reading.directed)
     y = _classes_in(dataset, model.classes)
     quotient = refine(dataset.graphs, model.settings.merge)
-    scored = evaluate(model.params, model.settings.pairs, quotient, y, np.arange(len(dataset)))
+    scored = evaluate(model.params, model.settings.pairs, quotient, y, np.arange(len(dataset)), device=device)
     figures = report(y, scored.predictions, len(model.classes))
     if args.json:
         common.print_json(
@@ -62,6 +64,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
                 "model": args.model,
                 "data": {"name": dataset.name, "graphs": len(dataset), "digest": dataset.digest},
                 "classes": model.classes,
+                "device": device,
                 "loss": scored.loss,
                 **figures._asdict(),
             }

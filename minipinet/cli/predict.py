@@ -50,12 +50,16 @@ def add_parser(commands: Any) -> None:
         help="exact sums in float64: the same bits for a graph however its nodes are ordered and whatever else is "
         "in DATA (up to four times the time of scoring)",
     )
+    common.add_device_option(parser, "score")
     common.add_json_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, _: list[str]) -> None:
     """Print one row a graph: its number from 0, its class, and how probable the model holds that class to be."""
+    from minipinet.evaluation import scoring_device
+
+    args.device = scoring_device(args.device, args.bitwise)
     model = common.load_model(args.model)
     probabilities = _probabilities(model, args)
     labels = [model.classes[k] for k in probabilities.argmax(axis=1)]
@@ -66,6 +70,7 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
                 "data": args.data,
                 "classes": model.classes,
                 "bitwise": args.bitwise,
+                "device": args.device,
                 "labels": labels,
                 "probabilities": probabilities,
             }
@@ -80,7 +85,7 @@ def _probabilities(model: PiNet, args: argparse.Namespace) -> Any:
     keys = {"node_label": args.node_label, "node_attributes": args.node_attributes}
     conversion = {name: value.split(",") for name, value in keys.items() if value is not None}
     if args.data.endswith(".json"):
-        return _node_link_probabilities(model, args.data, args.bitwise, conversion)
+        return _node_link_probabilities(model, args, conversion)
     if conversion:
         raise UsageError(
             "--node-label, --node-attributes: expected a file NAME.json with them, a TU set has its own keys"
@@ -89,16 +94,17 @@ def _probabilities(model: PiNet, args: argparse.Namespace) -> Any:
 
     directed = model.reading.directed
     graphs = load_graphs(args.data, model.encoder, data_dir=args.data_dir, directed=directed)
-    return model.probabilities(graphs, bitwise=args.bitwise)
+    return model.probabilities(graphs, bitwise=args.bitwise, device=args.device)
 
 
-def _node_link_probabilities(model: PiNet, path: str, bitwise: bool, conversion: dict[str, list[str]]) -> Any:
+def _node_link_probabilities(model: PiNet, args: argparse.Namespace, conversion: dict[str, list[str]]) -> Any:
     from minipinet._networkx import MissingAttributeError
     from minipinet.node_link import read_node_link
 
+    path = args.data
     graphs = read_node_link(path)
     try:
-        return model.probabilities(graphs, bitwise=bitwise, **conversion)
+        return model.probabilities(graphs, bitwise=args.bitwise, device=args.device, **conversion)
     except MissingAttributeError as error:
         keys = "--node-label and --node-attributes name the keys of nodes, edges are read as in training"
         raise DataError(f"{path}, {error.found}; {keys}") from error

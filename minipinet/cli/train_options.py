@@ -108,12 +108,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     training.add_argument(
         "--dtype", default="float32", metavar="TYPE", help="float32 or float64 (default: %(default)s)"
     )
-    training.add_argument(
-        "--device",
-        default="cpu",
-        metavar="NAME",
-        help="where to train: cpu (the default), cuda (an NVIDIA card; not yet tried on one), or auto",
-    )
+    common.add_device_option(training, "train")
 
     running = parser.add_argument_group("run")
     running.add_argument(

@@ -18,7 +18,9 @@ linear: the backward is linear in its cotangent, and exactly zero for zero. adjo
 several directions v and cotangents w, J v by differences of the whole output. central: central differences. complex:
 the complex step, exact to rounding. taylor: the remainder of the gradient's linear model must fall with the third power
 of the step (rate 3). float32 (with --dtype float32, beside the others): gradients in single precision against those in
-double. Exit status 1 if any gradient is wrong."""
+double. Exit status 1 if any gradient is wrong.
+
+On a card (--device cuda or auto) the pairs of the network compute there, all but those of the CPU's own form (fast)."""
 
 # Written out here, since the pairs themselves take long to import.
 PAIRS = (
@@ -72,7 +74,7 @@ def add_parser(commands: Any) -> None:
         help="whether to check the whole network and its loss too (default: yes)",
     )
     parser.add_argument("--dtype", default="float64", help="float64, or float32 to compare both (default: %(default)s)")
-    parser.add_argument("--device", default="cpu", help="cpu (default: %(default)s)")
+    common.add_device_option(parser, "compute")
     parser.add_argument(
         "--seed",
         type=common.whole_number,
@@ -85,19 +87,19 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace, _: list[str]) -> None:
     """Print one row a check, a line that sums them up, then what is wrong, if anything is."""
+    from minipinet._array import check_device
     from minipinet.verify import VerificationError, verify_all
 
-    if args.device != "cpu":
-        raise UsageError(f"device: expected 'cpu', where the checker computes, got {args.device!r:.80}")
+    device = check_device(args.device)
     try:
-        rows = verify_all(args.pair, model=args.model, dtype=args.dtype, seed=args.seed)
+        rows = verify_all(args.pair, model=args.model, dtype=args.dtype, seed=args.seed, device=device)
     except UsageError as error:
         text = str(error).replace("pairs:", "--pair:", 1).replace("model=False", "--no-model", 1)
         raise UsageError(text) from None
     wrong = [row for row in rows if not row.ok]
     count, seconds = len({row.pair for row in rows}), sum(row.seconds for row in rows)
     if args.json:
-        shape = {"dtype": args.dtype, "device": args.device, "seed": args.seed, "pairs": count, "seconds": seconds}
+        shape = {"dtype": args.dtype, "device": device, "seed": args.seed, "pairs": count, "seconds": seconds}
         common.print_json({"ok": not wrong, **shape, "checks": rows})
     else:
         cells = [

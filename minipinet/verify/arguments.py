@@ -25,6 +25,7 @@ class Settings(NamedTuple):
     cotangents: int
     each_entry: int
     max_skipped: float
+    repeats_within: float = 0.0
 
 
 def require_settings(settings: Settings) -> None:
@@ -49,6 +50,10 @@ def require_settings(settings: Settings) -> None:
             raise UsageError(f"{name}: expected a whole number of at least {least}, got {value!r}")
     if not (_is_real(settings.max_skipped) and 0 <= settings.max_skipped < 1):
         raise UsageError(f"max_skipped: expected a share of at least 0 and below 1, got {settings.max_skipped!r}")
+    if not (_is_real(settings.repeats_within) and 0 <= settings.repeats_within < 1):
+        raise UsageError(
+            f"repeats_within: expected a number of at least 0 and below 1, got {settings.repeats_within!r}"
+        )
 
 
 def require_tolerance(method: str, tolerance: Any) -> None:

@@ -34,6 +34,7 @@ def check_pair(
     cotangents: int = 3,
     each_entry: int = 400,
     max_skipped: float = 0.5,
+    repeats_within: float = 0.0,
     allow_shared: bool = False,
     cotangent: Any = None,
 ) -> Report:
@@ -66,6 +67,9 @@ def check_pair(
         Arrays of at most this many entries are compared entry by entry.
     max_skipped : float in [0, 1)
         Largest share of an array's derivatives (for ``taylor``, of the directions) that kinks may leave uncompared.
+    repeats_within : float in [0, 1)
+        How far apart two calls with the same arguments may be, relative to the largest number of an array; 0, the
+        default, asks for the same bits. A card that adds up in an order of its own needs about 1e-12.
     allow_shared : bool
         Whether a gradient may share memory with the cotangent, an input, the cache or another gradient, and an output
         with an input, as those of an identity do; otherwise that is a problem.
@@ -84,7 +88,7 @@ def check_pair(
         If an argument is wrong: an input that is not floating-point or not finite, an unknown method, a setting under
         which nothing would be compared.
     VerificationError
-        If nothing can be compared: two calls differ in a bit, an argument is changed, a result is not float64, the
+        If nothing can be compared: two calls differ, an argument is changed, a result is not float64, the
         output is not finite, or a gradient is absent or has the wrong shape.
 
     Notes
@@ -107,12 +111,14 @@ def check_pair(
     """
     require_methods("method", [method])
     tolerance = TOLERANCE[method] if tolerance is None else tolerance
-    settings = Settings(method, tolerance, directions, cotangents, each_entry, max_skipped)
+    settings = Settings(method, tolerance, directions, cotangents, each_entry, max_skipped, repeats_within)
     require_settings(settings)
     require_pair(inputs, rng, forward=forward, backward=backward)
     name = name or name_of(forward)
     with put_back(list(input_leaves(inputs))) as changed:
-        point = probe(name, forward, backward, inputs, rng, allow_shared=allow_shared, fixed=cotangent)
+        point = probe(
+            name, forward, backward, inputs, rng, allow_shared=allow_shared, fixed=cotangent, within=repeats_within
+        )
         with np.errstate(all="ignore"):  # a step may leave the forward's domain; what comes of that is looked at
             report = compare(point, settings, rng)
     wrote = [f"{path}: the pair wrote into the caller's own array, which was put back as it was" for path in changed]
@@ -127,7 +133,7 @@ def compare(point: Point, settings: Settings, rng: np.random.Generator) -> Repor
     found = RUN[settings.method](point, settings, rng)
     # What failed or was excused may be noise: a dropout that seldom strikes looks like a wrong gradient or a kink.
     strange = found.problems or found.skipped or (settings.method == "taylor" and found.notes)
-    require_same_at_x(point, calls=AGAIN if strange else 1)
+    require_same_at_x(point, calls=AGAIN if strange else 1, within=settings.repeats_within)
     return Report(
         point.name,
         settings.method,

@@ -68,15 +68,25 @@ def require_unchanged(what: str, before: Named, after: Named) -> None:
             raise VerificationError(f"{what} {path}")
 
 
-def require_repeatable(name: str, which: str, first: Named, second: Named) -> None:
-    """Refuse a function of which two calls differ in a bit, or in the form of what they return."""
+def require_repeatable(name: str, which: str, first: Named, second: Named, within: float = 0.0) -> None:
+    """Refuse a function of which two calls differ in the form of what they return, or in a bit.
+
+    Above 0, `within` allows for rounding: of floating-point numbers, so much of the largest in their array.
+    """
     why = "only a deterministic function can be checked (pass a dropout mask in, keep no state between calls)"
     two = f"{name}: two calls of the {which} with the same arguments gave different"
     if [path for path, _ in first] != [path for path, _ in second]:
         raise VerificationError(f"{two} trees; {why}")
     for (path, a), (_, b) in zip(first, second, strict=True):
-        if not same_bits(a, b):
+        if not (same_bits(a, b) or (within and _near(a, b, within))):
             raise VerificationError(f"{two} {path}; {why}")
+
+
+def _near(a: Any, b: Any, within: float) -> bool:
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype != b.dtype or a.shape != b.shape or a.dtype.kind not in "fc":
+        return False
+    return bool(np.all(np.abs(a - b) <= within * np.max(np.abs(a), initial=0.0)))
 
 
 def require_float64(what: str, leaf: Any) -> None:

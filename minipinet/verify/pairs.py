@@ -22,7 +22,7 @@ from minipinet.attention_readout import (
 )
 from minipinet.batch import GraphBatch, make_batch
 from minipinet.graphs import as_graph
-from minipinet.model import LossCache, PiNetCache, loss_backward, loss_forward, pinet_backward, pinet_forward
+from minipinet.model import PiNetCache, loss_backward, loss_forward, pinet_backward, pinet_forward
 from minipinet.params import PiNetParams, gate_backward, gate_forward, init_params
 from minipinet.propagation import (
     message_passing_backward,
@@ -155,14 +155,9 @@ def model_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
     learned = example_params(rng, 3, bias=True, learned_pq=True)
     fixed = example_params(rng, 2, bias=False, learned_pq=False)
     two_classes = example_params(rng, 2, bias=True, learned_pq=True)
-    pq = np.array([[0.375, 0.75], [0.75, 0.25], [1.0, 0.0], [0.5, 1.0]])
-
-    def forward(params: PiNetParams, X: Array, pq: Array | None = None) -> tuple[Array, PiNetCache]:
-        return pinet_forward(params, batch._replace(X=X), pq)
-
-    def training_loss(params: PiNetParams) -> tuple[Array, LossCache]:
-        return loss_forward(params, batch, y, l2=0.25)
-
+    pq = ((0.375, 0.75), (0.75, 0.25), (1.0, 0.0), (0.5, 1.0))
+    forward = partial(_scores_of_features, batch=batch)
+    training_loss = partial(loss_forward, batch=batch, y=y, l2=0.25)
     X = draw(rng, *batch.X.shape)
     pairs = [
         Pair("pinet", forward, pinet_backward, {"params": learned, "X": X}, WHOLE),
@@ -170,6 +165,12 @@ def model_pairs(rng: np.random.Generator, dtype: str = "float64") -> list[Pair]:
         Pair("loss", training_loss, loss_backward, {"params": two_classes}, WHOLE),
     ]
     return [pair._replace(inputs=cast(pair.inputs, dtype)) for pair in pairs]
+
+
+def _scores_of_features(
+    params: PiNetParams, X: Array, batch: GraphBatch, pq: Array | None = None
+) -> tuple[Array, PiNetCache]:
+    return pinet_forward(params, batch._replace(X=X), pq)
 
 
 def cast(tree: Any, dtype: str) -> Any:

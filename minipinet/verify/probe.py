@@ -112,6 +112,7 @@ def probe(
     *,
     allow_shared: bool = False,
     fixed: Any = None,
+    within: float = 0.0,
 ) -> Point:
     """Call the pair twice at a float64 copy of `inputs` with one cotangent, random unless it is fixed.
 
@@ -120,8 +121,8 @@ def probe(
     UsageError
         If an input is not made of finite floating-point numbers.
     VerificationError
-        If two calls differ in a bit, an argument is changed, a result is not float64, the output is not finite, or a
-        gradient is absent or misshapen.
+        If two calls differ in a bit (or by more than `within`), an argument is changed, a result is not float64, the
+        output is not finite, or a gradient is absent or misshapen.
     """
     require_arguments(name, forward, inputs)
     names, x, notes = _float64_copies(inputs)
@@ -130,7 +131,7 @@ def probe(
     first = pair.run(x)
     kept = [(path, copy_leaf(leaf)) for path, leaf in _named(out=first.out, cache=first.cache)]
     again = pair.run(x)
-    contract.require_repeatable(name, "forward", kept, _named(out=again.out, cache=again.cache))
+    contract.require_repeatable(name, "forward", kept, _named(out=again.out, cache=again.cache), within)
     for path, leaf in named_leaves(again.out, "out"):
         contract.require_float64(f"{name}: forward's {path}", leaf)
         bad = contract.first_not_finite(leaf)
@@ -149,7 +150,8 @@ def probe(
         problems += contract.reused(*outs) + contract.reused(*gradients) + contract.repeated(gradients[0])
     problems = [*_not_finite(pair.names, gradient), *problems]
     second = pair.gradient(x, anew)
-    contract.require_repeatable(name, "backward", *(pair.named_gradient(g) for g in (gradient, second)))
+    once, twice = pair.named_gradient(gradient), pair.named_gradient(second)
+    contract.require_repeatable(name, "backward", once, twice, within)
     unchecked = gradient_of(name, grads, inputs)[1]
     require_known(name, forward, unchecked)
     if unchecked:
@@ -168,15 +170,15 @@ def _value_at(where: str) -> str:
     return f"is {value} at {at}" if at else f"is {value}"
 
 
-def require_same_at_x(point: Point, calls: int = 1) -> None:
+def require_same_at_x(point: Point, calls: int = 1, within: float = 0.0) -> None:
     """Call the pair again and refuse a state that has crept in since, or random draws that show now and then."""
     for _ in range(calls):
         again = [(f"out of array {k}", v) for k, v in enumerate(point.call(point.x).out)]
         first = [(path, v) for (path, _), v in zip(again, point.at_x.out, strict=True)]
-        contract.require_repeatable(point.name, "forward", first, again)
+        contract.require_repeatable(point.name, "forward", first, again, within)
     both = point.gradient, point.pullback(point.x, point.dout)
-    named = ([(f"gradient of {path}", g) for path, g in zip(point.names, v, strict=True)] for v in both)
-    contract.require_repeatable(point.name, "backward", *named)
+    once, twice = ([(f"gradient of {path}", g) for path, g in zip(point.names, v, strict=True)] for v in both)
+    contract.require_repeatable(point.name, "backward", once, twice, within)
 
 
 def draw_like(out: Sequence[Array], rng: np.random.Generator) -> list[Array]:

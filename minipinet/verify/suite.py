@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array
+from minipinet._array import Array, check_device
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.errors import UsageError
+from minipinet.verify.card import on_card
 from minipinet.verify.check import check_pair
 from minipinet.verify.derivatives import Derivative
 from minipinet.verify.fast_pairs import fast_pairs
@@ -23,6 +24,8 @@ from minipinet.verify.report import Report
 
 #: Methods that suit every pair, beside its own.
 EVERY = ("linear", "adjoint")
+#: How far apart two calls on a card may be: its library promises no order of the sums in a sparse product.
+CARD_REPEATS_WITHIN = 1e-12
 
 
 class Row(NamedTuple):
@@ -40,7 +43,11 @@ class Row(NamedTuple):
 
 
 def verify_all(
-    pairs: Sequence[str] | None = None, model: bool = True, dtype: str = "float64", seed: int = 0
+    pairs: Sequence[str] | None = None,
+    model: bool = True,
+    dtype: str = "float64",
+    seed: int = 0,
+    device: str = "cpu",
 ) -> list[Row]:
     """Verify the project's own pairs, on a batch of directed weighted graphs with lone nodes and empty graphs.
 
@@ -55,6 +62,9 @@ def verify_all(
         are of no use, are compared with those in float64 at the same input.
     seed : int
         For inputs, cotangents and directions.
+    device : {"cpu", "cuda", "auto"}
+        Where the pairs compute; what is drawn and compared is NumPy's. On a card the pairs of `minipinet.fast`, which
+        are the CPU's own, are left out.
 
     Returns
     -------
@@ -64,7 +74,7 @@ def verify_all(
     Raises
     ------
     UsageError
-        For an unknown name or dtype, or a negative seed.
+        For an unknown name or dtype, a negative seed, and a device that cannot be used here.
 
     Examples
     --------
@@ -75,27 +85,33 @@ def verify_all(
         raise UsageError(f"seed: expected a whole number of at least 0, got {seed!r}")
     if dtype not in ("float64", "float32"):
         raise UsageError(f"dtype: expected float64 or float32, got {dtype!r}")
-    known = _project_pairs(model, "float64", seed)
+    device = check_device(device)
+    known = _project_pairs(model, "float64", seed, device)
     names = [pair.name for pair in known]
     for asked in pairs or ():
         if not any(_is_named(name, asked) for name in names):
-            if not model and any(_is_named(pair.name, asked) for pair in _project_pairs(True, "float64", seed)):
+            if not model and any(_is_named(pair.name, asked) for pair in _project_pairs(True, "float64", seed, device)):
                 raise UsageError(f"pairs: {asked!r} is part of the whole network, which model=False leaves out")
             raise UsageError(f"pairs: expected names out of {', '.join(names)}, got {asked!r}")
     chosen = [k for k, name in enumerate(names) if pairs is None or any(_is_named(name, asked) for asked in pairs)]
-    single = _project_pairs(model, dtype, seed) if dtype == "float32" else []
+    single = _project_pairs(model, dtype, seed, device) if dtype == "float32" else []
+    within = CARD_REPEATS_WITHIN if device == "cuda" else 0.0
     rows = []
     for k in chosen:
         pair = known[k]
-        rows += [_timed(pair.name, method, partial(_check, pair, method, seed)) for method in (*EVERY, *pair.methods)]
+        rows += [
+            _timed(pair.name, method, partial(_check, pair, method, seed, within)) for method in (*EVERY, *pair.methods)
+        ]
         if single:
             rows.append(_timed(pair.name, "float32", partial(_compare_precisions, single[k], pair, seed)))
     return rows
 
 
-def _project_pairs(model: bool, dtype: str, seed: int) -> list[Pair]:
+def _project_pairs(model: bool, dtype: str, seed: int, device: str) -> list[Pair]:
     layers = layer_pairs(np.random.default_rng(seed), dtype)
     whole = model_pairs(np.random.default_rng(seed), dtype) if model else []
+    if device == "cuda":
+        return list(map(on_card, layers + whole))
     return layers + whole + fast_pairs(np.random.default_rng(seed), dtype, model=model)
 
 
@@ -103,9 +119,11 @@ def _is_named(name: str, asked: str) -> bool:
     return name == asked or name.startswith(f"{asked}.")
 
 
-def _check(pair: Pair, method: str, seed: int) -> Report:
+def _check(pair: Pair, method: str, seed: int, within: float) -> Report:
     rng = np.random.default_rng(seed)
-    return check_pair(pair.forward, pair.backward, pair.inputs, rng=rng, method=method, name=pair.name)
+    return check_pair(
+        pair.forward, pair.backward, pair.inputs, rng=rng, method=method, name=pair.name, repeats_within=within
+    )
 
 
 def _compare_precisions(single: Pair, double: Pair, seed: int) -> Report:

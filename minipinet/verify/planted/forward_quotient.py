@@ -10,8 +10,8 @@ QUOTIENT_BUGS = (
         "make_pool",
         Row(
             "quotient form", "matrix of counts without counts",
-            "counts = sparse_of(ptr).csr_array((count[:, 0], state, ptr), shape=(B, n))",
-            "counts = sparse_of(ptr).csr_array((0 * count[:, 0] + 1, state, ptr), shape=(B, n))",
+            "counts = csr(count[:, 0], state, ptr, (B, n))",
+            "counts = csr(0 * count[:, 0] + 1, state, ptr, (B, n))",
             "who stands in a graph, and not how often",
         ),
     ),
@@ -20,7 +20,7 @@ QUOTIENT_BUGS = (
         "sum_by_state",
         Row(
             "quotient form", "last entry of a state wins",
-            "return sparse_of(x).csc_array((ones, pool.state, columns), shape=(pool.counts.shape[1], E)) @ x",
+            "return csc(ones, pool.state, columns, (pool.counts.shape[1], E)) @ x",
             "out = xp_of(x).zeros((pool.counts.shape[1], *x.shape[1:]), x.dtype)\n"
             "out[pool.state] = x\n"
             "return out",
