@@ -1,6 +1,6 @@
-"""On a card: training there against the CPU, the same bits twice, capture, several folds. Skipped where there is none.
+"""On a card: training, scores and gradients there against the CPU, the same bits twice, capture, several folds.
 
-With MINIPINET_REQUIRE_GPU=1 a missing card is a failure: `scripts/gpu_check` sets it.
+Skipped where there is none; with MINIPINET_REQUIRE_GPU=1 a missing card is a failure: `scripts/gpu_check` sets it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet._array import card_problem
+from minipinet._array import card_library, card_problem
+from minipinet._tree import named_leaves, with_leaves
 from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import CardLauncher
 from minipinet.cuda.training import Card
 from minipinet.datasets import Dataset, load_dataset
 from minipinet.datasets.isomorphism import isomorphism_dataset
+from minipinet.evaluation import evaluate
 from minipinet.optim import adam_init
 from minipinet.params import init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.train import TrainState, fit
+from minipinet.verify import verify_all
+from minipinet.verify.card import on_card
+from minipinet.verify.pairs import layer_pairs, model_pairs
+from tests import device_stand_in
 from tests.small_data import same_bits
 from tests.tolerances import relative_error, tree_error
 
@@ -90,3 +96,51 @@ def test_a_captured_step_does_what_the_launches_do() -> None:
     )
     assert np.array_equal(replayed, launched)
     assert [adam.step for adam in there[1]] == [20, 10]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(("dtype", "allowed"), [("float64", 1e-10), ("float32", 1e-4)])
+@pytest.mark.parametrize("settings", [{}, {"pq": (1.0, 0.0), "bias": True}])
+def test_scores_are_those_of_the_cpu(which: int, dtype: str, allowed: float, settings: dict[str, Any]) -> None:
+    data = sets()[which]
+    quotient, index = refine(data.graphs), np.arange(len(data))
+    state = train(data, dtype=dtype, **settings)
+    pairs = Settings(**settings).pairs
+    here, there = (evaluate(state.params, pairs, quotient, data.y, index, device=d) for d in ("cpu", "cuda"))
+    assert (type(there.logits), there.logits.dtype) == (np.ndarray, np.dtype(dtype))
+    assert relative_error(there.logits, here.logits) < allowed
+    assert relative_error(there.loss, here.loss) < allowed
+
+
+def test_validation_scores_are_those_of_the_cpu() -> None:
+    data, index = load_dataset("MUTAG"), np.arange(188)
+    settings = [Settings(hidden=20, out=8, epochs=3, dtype="float64", device=device) for device in ("cpu", "cuda")]
+    here, there = (
+        fit(refine(data.graphs), data.y, index[40:], chosen, C=2, validation_index=index[:40]) for chosen in settings
+    )
+    found, expected = ([r.validation_loss for r in state.history] for state in (there, here))
+    assert relative_error(found, expected) < 1e-8
+
+
+@pytest.mark.parametrize(("dtype", "allowed"), [("float64", 1e-10), ("float32", 1e-4)])
+def test_every_readable_pair_is_that_of_the_cpu(dtype: str, allowed: float) -> None:
+    for pair in layer_pairs(np.random.default_rng(0), dtype) + model_pairs(np.random.default_rng(0), dtype):
+        found = []
+        for one in (pair, on_card(pair)):
+            out, cache = one.forward(**one.inputs)
+            ones = with_leaves(out, iter([np.ones(np.shape(v), v.dtype)[()] for _, v in named_leaves(out)]))
+            found.append((out, one.backward(ones, cache)))
+        assert tree_error(found[1], found[0]) < allowed, pair.name
+
+
+def test_every_gradient_passes_the_checker() -> None:
+    rows = verify_all(dtype="float32", device="cuda")
+    assert [row.text for row in rows if not row.ok] == []
+
+
+def test_the_stand_in_has_nothing_that_cupy_has_not() -> None:
+    cupy = card_library()
+    names = (*device_stand_in.FUNCTIONS, *device_stand_in.CONSTANTS)
+    assert [name for name in names if not hasattr(cupy, name)] == []
+    members = (*device_stand_in.ATTRIBUTES, *device_stand_in.METHODS)
+    assert [name for name in members if not hasattr(cupy.ndarray, name)] == []
