@@ -143,7 +143,7 @@ class DeviceSparse:
             self.host.data = to_host(value)
 
     def __matmul__(self, other: Any) -> Any:
-        # CuPy would put the entries of such a matrix in order in place, and what counts its entries would be wrong.
+        # CuPy would sort the entries of such a matrix, in place and at each product.
         assert sorted_columns(self.host), "the columns of a row are not in order"
         return to_device(self.host @ to_host(other))
 
