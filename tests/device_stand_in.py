@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "cumsum": {"axis", "dtype", "out"},
     "diff": {"axis"},
     "divide": {"out"},
-    "einsum": {"out"},
+    "einsum": set(),
     "empty": {"dtype"},
     "empty_like": {"dtype"},
     "exp": {"out"},
@@ -212,6 +212,8 @@ class Function:
         unknown = set(kwargs) - self.arguments
         if unknown:
             raise TypeError(f"{self.name}: no argument {', '.join(sorted(unknown))} on the device")
+        if self.name == "maximum.at" and args[0].dtype not in ("float32", "float64"):
+            raise TypeError("maximum.at only supports float32 and float64 here")
         if self.name == "repeat" and isinstance(args[1], Device):
             raise ValueError("an array of the device cannot be specified as `repeats` argument")
         return to_device(self.function(*map(to_host, args), **{key: to_host(value) for key, value in kwargs.items()}))

@@ -65,7 +65,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(("dtype", "allowed"), [("float64", FORMS_FLOAT64), ("float32", FORMS_FLOAT32)])
-def test_scores_on_a_card_are_the_cpus_and_come_back(
+def test_case_099_scores_on_a_card_are_the_cpus_and_come_back(
     models: dict[str, PiNet], card: list[str], dtype: str, allowed: float
 ) -> None:
     model, quotient, index = models[dtype], refine(DATA.graphs), np.arange(len(DATA))
