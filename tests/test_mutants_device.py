@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet._array import Array, to_card
+from minipinet._array import Array, repeat, to_card, to_host
 from minipinet.attention_readout import (
     FUSED_RANGE,
     attention_readout_backward,
@@ -19,7 +19,7 @@ from minipinet.batch import GraphBatch, make_batch
 from minipinet.graphs import as_graph
 from minipinet.model import loss_backward, loss_forward
 from minipinet.params import PiNetParams
-from minipinet.pool import take_pool
+from minipinet.pool import make_pool, max_by_graph, take_pool
 from minipinet.quotient import refine
 from minipinet.union import disjoint_union
 from minipinet.verify.pairs import example_batch, example_params, example_union
@@ -74,3 +74,21 @@ def test_pools_stay_on_the_device() -> None:
     taken, expected = take_pool(to_card(batch.pool), to_card(order)), take_pool(batch.pool, order)
     assert (brought_back(taken).counts != expected.counts).nnz == 0
     assert all((a == b).all() for a, b in zip(brought_back(taken)[:4], expected[:4], strict=True))
+
+
+def test_what_cupy_has_not_is_the_same_there() -> None:
+    counts = np.array([2, 0, 1, 3, 0])
+    for some in (counts, counts[:0]):
+        assert (
+            brought_back(repeat(*to_card((np.arange(len(some)), some)))).tolist()
+            == np.repeat(np.arange(len(some)), some).tolist()
+        )
+    pool = make_pool(np.append(0, counts.cumsum()), np.arange(6), np.ones((6, 1)), 6)
+    x = -np.arange(12.0).reshape(6, 2)
+    greatest = brought_back(max_by_graph(to_card(x), to_card(pool)))
+    assert greatest.tolist() == max_by_graph(x, pool).tolist() == [[0, -1], [0, 0], [-4, -5], [-6, -7], [0, 0]]
+
+
+def test_numbers_come_back_as_numbers() -> None:
+    found = to_host({"number": to_card(np.float32(2)), "array": to_card(np.ones(1)), "other": None})
+    assert [type(leaf) for leaf in found.values()] == [np.ndarray, np.float32, type(None)]
