@@ -128,7 +128,7 @@ def _batches_of(
 
 
 def scoring_device(device: str, bitwise: bool = False) -> str:
-    """Return ``"cpu"`` or ``"cuda"``, as ``check_device`` of minipinet/_array.py says; to the last bit, the CPU alone scores.
+    """Return ``"cpu"`` or ``"cuda"``, as ``check_device`` says; to the last bit, the CPU alone scores.
 
     Raises
     ------
