@@ -78,14 +78,8 @@ def make_batches(
         )
 
 
-def select_batches(
-    quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str, once: bool = False
-) -> Iterator[tuple[Selected, Array]]:
-    """Select what each batch needs; arguments and errors as for `make_batches`.
-
-    Yields each batch with the place of its graphs among those selected: 0, 1, 2, ..., or with `once` that of their
-    kind, of which a batch then holds one graph.
-    """
+def chosen_graphs(quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str) -> tuple[Array, int]:
+    """Return graph numbers as int64 and how many a batch has at most; errors as for `make_batches`."""
     G = quotient.counts.shape[0]
     chosen = np.asarray(index)
     if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= G:
@@ -94,7 +88,18 @@ def select_batches(
         raise UsageError(f"batch_size: expected a whole number of at least 1, got {batch_size!r}")
     if dtype not in ("float32", "float64"):
         raise UsageError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
-    index, batch_size = chosen.astype(np.int64), min(int(batch_size), len(chosen))
+    return chosen.astype(np.int64), min(int(batch_size), len(chosen))
+
+
+def select_batches(
+    quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str, once: bool = False
+) -> Iterator[tuple[Selected, Array]]:
+    """Select what each batch needs; arguments and errors as for `make_batches`.
+
+    Yields each batch with the place of its graphs among those selected: 0, 1, 2, ..., or with `once` that of their
+    kind, of which a batch then holds one graph.
+    """
+    index, batch_size = chosen_graphs(quotient, index, batch_size, dtype)
     indptr = quotient.counts.indptr
     entries = np.cumsum(indptr[index + 1] - indptr[index])  # the time of a batch must not grow with the data set
     at = 0
@@ -118,7 +123,7 @@ def select_batches(
 TOGETHER = 100_000
 
 
-def _cast(what: str, values: Array, dtype: str) -> Array:
+def cast_finite(what: str, values: Array, dtype: str) -> Array:
     """Convert finite float64 numbers to `dtype`; those that would become infinite are a DataError."""
     with np.errstate(over="ignore"):
         cast = values.astype(dtype)
@@ -168,7 +173,7 @@ def _build(quotient: Quotient, index: Array, cut: Array, dtype: str) -> Iterator
     count = quotient.counts.data[entry].astype(dtype)
     second = _select(quotient.levels[1], states, cut_2, dtype)
     first = _select(quotient.levels[0], second.kept, second.cut, dtype)
-    X = _cast("a feature", quotient.X[first.kept], dtype)
+    X = cast_finite("a feature", quotient.X[first.kept], dtype)
     cut_0, cut_E = first.cut.tolist(), ptr[cut].tolist()
     for b in range(len(cut) - 1):
         e = slice(cut_E[b], cut_E[b + 1])
@@ -187,8 +192,8 @@ def _select(level: Level, rows: Array, cut: Array, dtype: str) -> _Level:
     indptr, entry = row_entries(level.A.indptr, rows)
     kept, indices, kept_cut = _relabel(level.A.indices[entry], indptr[cut], level.A.shape[1])
     at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
-    data = _cast("an edge weight", level.A.data[entry], dtype)
-    deg = _cast("the sum of a node's edge weights", level.deg[kept], dtype)
+    data = cast_finite("an edge weight", level.A.data[entry], dtype)
+    deg = cast_finite("the sum of a node's edge weights", level.deg[kept], dtype)
     return _Level(indptr, indices, data, at_own, deg, kept, kept_cut)
 
 

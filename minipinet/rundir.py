@@ -25,13 +25,14 @@ from minipinet._files import (
     write_whole,
 )
 from minipinet.errors import DataError, MinipinetError, UsageError, notify
+from minipinet.fast.passes import numba_is_used
 from minipinet.train import EpochRecord, TrainState
 
 FORMAT = "minipinet run 1"
 RECORD, CHECKPOINT, MODEL, LOG = "run.json", "checkpoint.safetensors", "model.safetensors", "log.jsonl"
 _FOLD = r"fold-\d{2,}"
 _LONG = 60  # letters of a value that is not worth a reader's while
-_PACKAGES = ("minipinet", "numpy", "scipy", "scikit-learn")
+_PACKAGES = ("minipinet", "numpy", "scipy", "numba", "scikit-learn")
 
 
 @contextlib.contextmanager
@@ -175,6 +176,8 @@ def _surroundings() -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:  # an extra, or a source tree that was not installed
             versions[package] = "unknown"
+    if not numba_is_used():
+        versions["numba"] = "not used"
     return {"versions": versions, "machine": platform.platform(), "command": sys.argv}
 
 

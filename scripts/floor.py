@@ -60,8 +60,8 @@ class Product(NamedTuple):
 def products(batch: FastBatch, params: PiNetParams) -> list[Product]:
     """Return the dense products of a training step: forward, then for W, and for the input where that has a use."""
     (d, h), (o, C) = params.W_A0.shape, (params.W_A1.shape[1], params.W_D.shape[1])
-    n_0, n_1, n_2 = len(batch.X), *(len(layer.own) // 2 for layer in batch.layers)
-    K, E = len(batch.counts.indptr) - 1, len(batch.count)
+    n_0, n_1, n_2 = len(batch.X), *(len(layer.at_own) for layer in batch.layers)
+    K, E = len(batch.entries.ptr) - 1, len(batch.entries.count)
     found = [Product(2, n_1, h, o), Product(2, h, n_1, o), Product(2, n_1, o, h)]
     if d < h:  # (A~ X) W, whose input has p and q in it
         found += [Product(2, n_1, d, h), Product(2, d, n_1, h), Product(2, n_1, h, d)]
@@ -78,9 +78,9 @@ def work(batch: FastBatch, params: PiNetParams) -> Work:
     """Count a training step on a batch: forward, backward and Adam."""
     (d, h), (o, C) = params.W_A0.shape, (params.W_A1.shape[1], params.W_D.shape[1])
     first, second = batch.layers
-    n_0, n_1, n_2 = len(batch.X), len(first.own) // 2, len(second.own) // 2
-    nnz_1, nnz_2 = len(first.weight) // 2, len(second.weight) // 2
-    K, E = len(batch.counts.indptr) - 1, len(batch.count)
+    n_0, n_1, n_2 = len(batch.X), len(first.at_own), len(second.at_own)
+    nnz_1, nnz_2 = len(first.data), len(second.data)
+    K, E = len(batch.entries.ptr) - 1, len(batch.entries.count)
     flops = sum(2 * times * m * k * n for times, m, k, n in products(batch, params))
 
     # Sparse products, both stacks, forward and backward: a row read for each entry, the result written.
@@ -164,7 +164,7 @@ def line(name: str, dataset: Dataset, rounds: int) -> tuple[str, Rates]:
     params = init_params(rng, dataset.num_features, dataset.num_classes)
     parts, batches = epoch(refine(dataset.graphs), dataset.y, params, rng, rounds)
     done = total(work(batch, params) for batch in batches)
-    rates = measure_rates(int(np.mean([len(batch.layers[0].own) for batch in batches])) * params.W_A0.shape[1])
+    rates = measure_rates(int(np.mean([2 * len(batch.layers[0].at_own) for batch in batches])) * params.W_A0.shape[1])
     least = seconds(done, rates)
     # The products of one batch as they are shaped, and as many more as the epoch has operations.
     typical = batches[len(batches) // 2]

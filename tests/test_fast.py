@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 
-import minipinet.fast.csr
 from minipinet._array import Array
 from minipinet.batch import make_batches
 from minipinet.datasets import load_dataset
 from minipinet.datasets.isomorphism import isomorphism_dataset
+from minipinet.fast import numpy_passes
 from minipinet.fast.batch import FastBatch, make_fast_batches
-from minipinet.fast.csr import Structure, times, times_transposed
 from minipinet.fast.model import loss_backward, loss_forward
 from minipinet.fast.pooled import PooledCache
 from minipinet.fast.readout import TwoClassCache
@@ -26,7 +25,15 @@ from minipinet.quotient import Quotient, refine
 from minipinet.union import DisjointUnion
 from minipinet.verify.pairs import draw, example_params, example_union
 from tests import strategies, tolerances
+from tests.passes import use_passes
 from tests.tolerances import relative_error, tree_error
+
+
+@pytest.fixture(params=["numpy", "numba"], autouse=True)
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Take each test's passes in NumPy, then compiled."""
+    use_passes(request.param, monkeypatch)
+    return str(request.param)
 
 
 def gradients(
@@ -55,7 +62,7 @@ def worst(quotient: Quotient, params: PiNetParams, y: Array, size: int, pq: Arra
 
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("C", [1, 2, 3])
-@settings(max_examples=5)
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(union=strategies.unions())
 def test_the_gradients_are_those_of_the_readable_pairs(union: DisjointUnion, C: int, merge: bool) -> None:
     rng = np.random.default_rng(C)
@@ -103,8 +110,9 @@ def test_the_way_of_the_readout_follows_classes_and_range() -> None:
     readouts = [loss_forward(params, batch, data.y)[1].pinet.readout for params in (two, hot, three)]
     assert [type(readout) for readout in readouts] == [TwoClassCache, TwoClassCache, PooledCache]
     # A row a state, or a row for each state of each graph.
-    assert [len(readout.e) for readout in readouts] == [batch.counts.n_in, len(batch.count), len(batch.count)]
-    assert len(batch.count) > batch.counts.n_in
+    E, n = len(batch.entries.count), len(batch.layers[1].at_own)
+    assert [len(readout.e) for readout in readouts] == [n, E, E]
+    assert E > n
     # A constant added to a column of H moves nothing, and so the way makes no difference.
     grads = [loss_backward(1.0, loss_forward(params, batch, data.y)[1]) for params in (two, hot)]
     assert tree_error(*grads) < tolerances.FAST_FLOAT64
@@ -117,11 +125,11 @@ def test_graphs_of_one_kind_are_computed_once() -> None:
     # A graph's kind is its class here: five graphs, each permuted a hundred times.
     assert len(set(zip(quotient.kind.tolist(), dataset.y.tolist(), strict=True))) == 5
     batch = next(make_fast_batches(quotient, np.arange(0, 500, 10), 50))
-    assert len(batch.counts.indptr) - 1 == 5
+    assert len(batch.entries.ptr) - 1 == 5
     assert (quotient.kind[quotient.example] == np.arange(5)).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(union=strategies.unions())
 def test_a_kind_is_a_row_of_counts(union: DisjointUnion) -> None:
     quotient = refine(union)
@@ -146,18 +154,17 @@ def test_numbers_that_no_weight_feels_are_zero() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_products_are_those_of_scipy(dtype: str, public: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if public:  # what is left where SciPy has no such kernels
-        monkeypatch.setattr(minipinet.fast.csr, "csr_matvecs", None)
-        monkeypatch.setattr(minipinet.fast.csr, "csc_matvecs", None)
+        monkeypatch.setattr(numpy_passes, "csr_matvecs", None)
+        monkeypatch.setattr(numpy_passes, "csc_matvecs", None)
     rng = np.random.default_rng(0)
     for shape in ((5, 3), (3, 5), (0, 3), (4, 0)):
         A = scipy.sparse.random_array(shape, density=0.5, rng=rng, format="csr").astype(dtype)
-        structure = Structure(A.indptr.astype(np.int32), A.indices.astype(np.int32), shape[1])
+        indptr, indices = A.indptr.astype(np.int32), A.indices.astype(np.int32)
         for F in (1, 4):
             right, left = rng.standard_normal((shape[1], F)).astype(dtype), rng.standard_normal((shape[0], F))
-            assert (times(structure, A.data, right) == A @ right).all()
-            assert times(structure, A.data, right).dtype == dtype
+            product, transposed = np.zeros((shape[0], F), dtype), np.zeros((shape[1], F), np.result_type(A, left))
+            numpy_passes.add_product(indptr, indices, A.data, right, product)
+            assert (product == A @ right).all()
             # Of two dtypes the wider one.
-            expected = A.T @ left
-            found = times_transposed(structure, A.data, left)
-            assert found.dtype == expected.dtype
-            assert (found == expected).all()
+            numpy_passes.add_transposed_product(indptr, indices, A.data, left, transposed)
+            assert (transposed == A.T @ left).all()

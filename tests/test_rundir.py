@@ -36,7 +36,7 @@ def test_case_111_the_record_holds_all_that_decides_the_numbers(tmp_path: Path) 
     assert record["settings"]["device"] == "cpu"
     assert record["data"]["digest"] == DATA.digest
     assert record["data"]["classes"] == ["dense", "sparse"]
-    assert set(record["versions"]) == {"python", "minipinet", "numpy", "scipy", "scikit-learn"}
+    assert set(record["versions"]) == {"python", "minipinet", "numpy", "scipy", "numba", "scikit-learn"}
     assert record["versions"]["numpy"] == np.__version__
     assert record["machine"]
     assert record["command"]

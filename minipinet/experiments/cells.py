@@ -22,9 +22,10 @@ from minipinet.errors import Notice, UsageError
 from minipinet.experiments.data import ISOMORPHISM, TESTED, TRAINED, load_cell_data
 from minipinet.experiments.protocols import Split, candidates, count_duplicates, run_split, splits
 from minipinet.experiments.records import Cell, Row
+from minipinet.fast.passes import numba_is_used
 from minipinet.splits import fold_seed
 
-_PACKAGES = ("minipinet", "numpy", "scipy", "scikit-learn", "pynauty")
+_PACKAGES = ("minipinet", "numpy", "scipy", "numba", "scikit-learn", "pynauty")
 
 
 def run_cell(cell: Cell, data_dir: str | None = None) -> Row:
@@ -156,6 +157,8 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "none"
+    if not numba_is_used():
+        found["numba"] = "none"
     digest = hashlib.sha256()
     folder = Path(__file__).resolve().parent.parent
     for path in sorted(folder.rglob("*.py")):

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from minipinet._array import Array, xp_of
-from minipinet.fast.csr import Structure, times, times_transposed
+import numpy as np
 
-
-class Layer(NamedTuple):
-    """One layer's view of a batch for both stacks: the matrix diag(A, A), whose entries p and q decide."""
-
-    A: Structure  #: (2 n_out, 2 n_in)
-    weight: Array  #: (2 nnz,) entries of diag(A, A); one, maybe 0, at each row's own state
-    row: Array  #: (2 nnz,) int, column of the own state of each entry's row
-    column: Array  #: (2 nnz,) int, column of each entry
-    at_own: Array  #: (2 n_out,) int, position of each row's entry at its own state in `weight`
-    own: Array  #: (2 n_out,) int, column of each row's own state
-    deg: Array  #: (n_in,) degree of each column of one A
+from minipinet._array import Array
+from minipinet.batch import SelectedRows
+from minipinet.fast.passes import passes_of
 
 
 class PropagateCache(NamedTuple):
@@ -25,9 +17,9 @@ class PropagateCache(NamedTuple):
 
     M: Array
     H: Array
-    entries: Array  #: (2 nnz,) of both A~
+    A_tilde: Array  #: (2, nnz) its entries in each stack
     s: Array  #: (2, n_in)
-    layer: Layer
+    rows: SelectedRows
 
 
 class PropagateGrads(NamedTuple):
@@ -38,7 +30,7 @@ class PropagateGrads(NamedTuple):
     dq: Array | None
 
 
-def propagate_forward(M: Array, p: Array, q: Array, layer: Layer) -> tuple[Array, PropagateCache]:
+def propagate_forward(M: Array, p: Array, q: Array, rows: SelectedRows) -> tuple[Array, PropagateCache]:
     """Multiply each stack's table by its A~: H_k = A~(p_k, q_k) M_k.
 
     Equation (paper, 3): A~_ij = s_i (A + qI)_ij s_j with s = (p + (1-p) deg)^(-1/2), 0 where the base is 0. Here the
@@ -48,7 +40,7 @@ def propagate_forward(M: Array, p: Array, q: Array, layer: Layer) -> tuple[Array
     ----------
     M : (2, n_in, F) array, C-contiguous
     p, q : (2,) arrays in [0, 1], of the attention stack and of the features stack
-    layer : Layer
+    rows : SelectedRows
 
     Returns
     -------
@@ -56,18 +48,8 @@ def propagate_forward(M: Array, p: Array, q: Array, layer: Layer) -> tuple[Array
     cache : PropagateCache
         2 (nnz(A) + n_in) numbers beyond M and H.
     """
-    xp, F = xp_of(M), M.shape[2]
-    base = p[:, None] + (1 - p[:, None]) * layer.deg
-    lone = base == 0
-    s = 1 / xp.sqrt(base + lone)
-    s[lone] = 0
-    # A + qI, then times s_i s_j
-    entries = layer.weight.astype(xp.result_type(layer.weight, s, q))
-    entries[layer.at_own] += xp.repeat(q, len(layer.own) // 2)
-    entries *= s.ravel()[layer.row]
-    entries *= s.ravel()[layer.column]
-    H = times(layer.A, entries, M.reshape(-1, F)).reshape(2, -1, F)
-    return H, PropagateCache(M, H, entries, s, layer)
+    H, A_tilde, s = passes_of(rows.data, M, p, q).propagate_forward(*rows, M, p, q)
+    return H, PropagateCache(M, H, A_tilde, s, rows)
 
 
 def propagate_backward(dH: Array, cache: PropagateCache, learned: bool = True) -> PropagateGrads:
@@ -76,29 +58,20 @@ def propagate_backward(dH: Array, cache: PropagateCache, learned: bool = True) -
     s_i is a factor of every term of row i of H and s_j of every term that M_j is in, so that
     s_i dL/ds_i = <dH_i, H_i> from the rows and <dM_i, M_i> from the columns.
     """
-    M, H, entries, s, layer = cache
-    xp, F = xp_of(M), M.shape[2]
-    # H_k = A~_k M_k
-    dM = times_transposed(layer.A, entries, dH.reshape(-1, F)).reshape(M.shape)
-    if not learned:
-        return PropagateGrads(dM, None, None)
-    # s = (p + (1-p) deg)^(-1/2), so d ln(s) / dp = -s^2 (1 - deg) / 2
-    s2 = s * s
-    dlog_s = -0.5 * s2 * (1 - layer.deg)
-    rows = xp.vecdot(dH, H)
-    dp = xp.vecdot(rows, dlog_s.ravel()[layer.own].reshape(rows.shape)) + xp.vecdot(xp.vecdot(dM, M), dlog_s)
-    # the entry at a row's own state is s_i^2 (A_ii + q), i the row's own state
-    own = xp.vecdot(dH, M.reshape(-1, F).take(layer.own, axis=0).reshape(dH.shape))
-    dq = xp.vecdot(own, s2.ravel()[layer.own].reshape(own.shape))
-    return PropagateGrads(dM, dp, dq)
+    M, H, A_tilde, s, (indptr, indices, _, own_entry, deg) = cache
+    # H_k = A~_k M_k, A~ = S (A + qI) S
+    dM, dp, dq = passes_of(dH, M, A_tilde).propagate_backward(
+        indptr, indices, own_entry, deg, dH, M, H, A_tilde, s, learned
+    )
+    return PropagateGrads(dM, dp, dq) if learned else PropagateGrads(dM, None, None)
 
 
 class MessagePassingCache(NamedTuple):
     """What `message_passing_backward` needs: the input of the product with W, and the propagation's cache."""
 
     K: Array  #: (2, n_out, F_in) A~ M if A~ was applied first, else M
-    W: Array
-    b: Array | None
+    W: Sequence[Array]
+    b: Sequence[Array] | None
     propagate: PropagateCache
 
 
@@ -113,7 +86,7 @@ class MessagePassingGrads(NamedTuple):
 
 
 def message_passing_forward(
-    M: Array, W: Array, b: Array | None, p: Array, q: Array, layer: Layer
+    M: Array, W: Sequence[Array], b: Sequence[Array] | None, p: Array, q: Array, rows: SelectedRows
 ) -> tuple[Array, MessagePassingCache]:
     """Apply a layer of each stack before its activation: H_k = A~_k M_k W_k (+ b_k), A~ on the narrower side of W.
 
@@ -122,24 +95,24 @@ def message_passing_forward(
     Parameters
     ----------
     M : (2, n_in, F_in) array
-    W : (2, F_in, F_out) array
-    b : (2, F_out) array or None
+    W : (2, F_in, F_out) array, or both matrices
+    b : (2, F_out) array, or both vectors, or None
     p, q : (2,) arrays in [0, 1]
-    layer : Layer
+    rows : SelectedRows
 
     Returns
     -------
     H : (2, n_out, F_out) array
     cache : MessagePassingCache
     """
-    if W.shape[1] < W.shape[2]:
-        K, propagate = propagate_forward(M, p, q, layer)
-        H = K @ W
+    if W[0].shape[0] < W[0].shape[1]:
+        K, propagate = propagate_forward(M, p, q, rows)
+        H = _products(K, W)
     else:
         K = M
-        H, propagate = propagate_forward(M @ W, p, q, layer)
+        H, propagate = propagate_forward(_products(M, W), p, q, rows)
     if b is not None:
-        H = H + b[:, None]
+        H = H + np.stack(b)[:, None]  # the cache holds H
     return H, MessagePassingCache(K, W, b, propagate)
 
 
@@ -150,15 +123,23 @@ def message_passing_backward(
     K, W, b, propagate = cache
     # H += b
     db = None if b is None else dH.sum(axis=1)
-    if W.shape[1] < W.shape[2]:
+    if W[0].shape[0] < W[0].shape[1]:
         # H = K W, K = A~ M
-        dW = K.transpose(0, 2, 1) @ dH
+        dW = _products(K.transpose(0, 2, 1), dH)
         if not (learned or inputs):
             return MessagePassingGrads(None, dW, db, None, None)
-        dM, dp, dq = propagate_backward(dH @ W.transpose(0, 2, 1), propagate, learned)
+        dM, dp, dq = propagate_backward(_products(dH, [x.T for x in W]), propagate, learned)
     else:
         # H = A~ (M W), K = M
         dMW, dp, dq = propagate_backward(dH, propagate, learned)
-        dW = K.transpose(0, 2, 1) @ dMW
-        dM = dMW @ W.transpose(0, 2, 1) if inputs else None
+        dW = _products(K.transpose(0, 2, 1), dMW)
+        dM = _products(dMW, [x.T for x in W]) if inputs else None
     return MessagePassingGrads(dM, dW, db, dp, dq)
+
+
+def _products(x: Array, y: Sequence[Array]) -> Array:
+    """Return the products of two pairs of matrices, (2, m, n), without placing the matrices in one array before."""
+    out = np.empty((2, x.shape[1], y[0].shape[1]), np.result_type(x, y[0]))
+    for k in range(2):
+        np.matmul(x[k], y[k], out=out[k])
+    return out

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minipinet._array import Array, xp_of
-from minipinet.attention_readout import ReadoutGrads
-from minipinet.fast.csr import Structure, times, times_transposed
-from minipinet.fast.entries import exp_entries, has_wide_range, sum_entries
+import numpy as np
+
+from minipinet._array import Array
+from minipinet.attention_readout import FUSED_RANGE, ReadoutGrads
+from minipinet.fast.batch import Entries
+from minipinet.fast.passes import passes_of
+
+
+def has_wide_range(H: Array) -> bool:
+    """Return whether exp(H) would wear out the range of float32, so that each graph's maximum is to be subtracted.
+
+    Examples
+    --------
+    >>> has_wide_range(np.array([[40.0]])), has_wide_range(np.array([[41.0]])), has_wide_range(np.array([[np.nan]]))
+    (False, True, True)
+    """
+    return not (H.real.max(initial=0) <= FUSED_RANGE and H.real.min(initial=0) >= -FUSED_RANGE)
 
 
 class TwoClassCache(NamedTuple):
@@ -19,14 +32,13 @@ class TwoClassCache(NamedTuple):
     e: Array  #: like T
     den: Array  #: (B, F_A)
     R: Array  #: (B, F_A)
-    rows: Structure  #: sums over the rows of e
-    weight: Array
-    counts: Structure
+    row: Array  #: (E,) the row of T and e of each entry
+    entries: Entries
     biased: bool
 
 
 def two_class_forward(
-    H: Array, Z_X: Array, W_D: Array, b_D: Array | None, counts: Structure, count: Array
+    H: Array, Z_X: Array, W_D: Array, b_D: Array | None, entries: Entries
 ) -> tuple[Array, TwoClassCache]:
     """Return logits (0, z_1 - z_0) for the logits (z_0, z_1) of `minipinet.attention_readout`: the same probabilities.
 
@@ -38,12 +50,11 @@ def two_class_forward(
     ----------
     H : (n, F_A) array
         Attention stack before its softmax. Within `attention_readout.FUSED_RANGE` e and T have a row a state, else a
-        row an entry of `counts`, and each graph's maximum is subtracted.
+        row an entry, and each graph's maximum is subtracted: no quotient depends on it.
     Z_X : (n, F_X) array
     W_D : (F_A F_X, 2) array
     b_D : (2,) array or None
-    counts, count : Structure, (E,) array
-        Number of each graph's nodes in each state, (B, n).
+    entries : Entries
 
     Returns
     -------
@@ -54,57 +65,49 @@ def two_class_forward(
     -----
     2 n F_A F_X floating-point operations, half of what both columns take.
     """
-    xp = xp_of(H)
+    passes = passes_of(H, Z_X, W_D)
     F_A, F_X = H.shape[1], Z_X.shape[1]
     W = (W_D[:, 1] - W_D[:, 0]).reshape(F_A, F_X)
     T = Z_X @ W.T
+    ptr, state, count = entries
     if has_wide_range(H):
-        e, T = exp_entries(H, counts, count), T.take(counts.indices, axis=0)
-        rows = Structure(counts.indptr, xp.arange(len(T), dtype=counts.indices.dtype), len(T))
-        weight = xp.ones_like(count)
+        e, T = passes.below_maximum(H, ptr, state), T.take(state, axis=0)
+        e, row = np.exp(e, out=e), np.arange(len(state), dtype=state.dtype)
     else:
-        e, rows, weight = xp.exp(H), counts, count
-    Y = xp.stack([e, e * T], axis=1)
-    sums = times(rows, weight, Y.reshape(-1, 2 * F_A)).reshape(-1, 2, F_A)
-    # A graph without nodes has den = 0; elsewhere exp is above 0.
-    den = sums[:, 0] + (sums[:, 0] == 0)
-    R = sums[:, 1] / den
-    logits = xp.zeros((len(R), 2), R.dtype)
-    logits[:, 1] = R.sum(axis=1)
+        e, row = np.exp(H), state
+    den, R = passes.quotients_forward(ptr, row, count, e, T)
+    logits = np.zeros((len(R), 2), R.dtype)
+    R.sum(axis=1, out=logits[:, 1])
     if b_D is not None:
         logits[:, 1] += b_D[1] - b_D[0]
-    return logits, TwoClassCache(Z_X, W, T, e, den, R, rows, weight, counts, b_D is not None)
+    return logits, TwoClassCache(Z_X, W, T, e, den, R, row, entries, b_D is not None)
 
 
-def two_class_backward(dlogits: Array, cache: TwoClassCache) -> ReadoutGrads:
-    """Return the gradients of H, Z_X, W_D and b_D for a cotangent of the logits; the column of zeros moves nothing."""
-    Z_X, W, T, e, den, R, rows, weight, counts, biased = cache
-    xp = xp_of(e)
-    B, F_A = R.shape
-    dz = dlogits[:, 1]
+def two_class_backward(dlogits: Array, cache: TwoClassCache, out: Array | None = None) -> ReadoutGrads:
+    """Return the gradients of H, Z_X, W_D and b_D for a cotangent of the logits; the column of zeros moves nothing.
+
+    The first two are placed in `out`, if given: (2, n, F).
+    """
+    Z_X, W, T, e, den, R, row, (ptr, state, count), biased = cache
+    passes = passes_of(dlogits, e, T)
+    dz = dlogits[:, 1].copy()
     # logits[:, 1] += b_D[1] - b_D[0]
-    db_D = xp.stack([-dz.sum(), dz.sum()]) if biased else None
-    # logits[:, 1] = R.sum(axis=1)
-    dsums = xp.empty((B, 2, F_A), e.dtype)
-    # R = sums[:, 1] / den
-    xp.divide(dz[:, None], den, out=dsums[:, 1])
-    # den = sums[:, 0]
-    xp.multiply(dsums[:, 1], -R, out=dsums[:, 0])
-    # sums = rows @ Y
-    dY = times_transposed(rows, weight, dsums.reshape(B, 2 * F_A)).reshape(-1, 2, F_A)
-    # Y[:, 1] = e * T
-    dT = dY[:, 1] * e
-    # Y[:, 0] = e = exp(H), and e stands in Y[:, 1] too
-    dH = dY[:, 0] * e
-    dH += dT * T
+    db_D = np.stack([-dz.sum(), dz.sum()]) if biased else None
+    # logits[:, 1] = sum of R, the quotients of sums over entries
+    dH, dZ_X = (np.empty((len(Z_X), F), e.dtype) for F in W.shape) if out is None else out
+    dT = np.empty_like(T)
     # T = T[state], H = H[state]
-    if rows is not counts:
-        dH, dT = sum_entries(dH, counts), sum_entries(dT, counts)
+    if row is state:
+        passes.quotients_backward(dz, ptr, row, count, e, T, den, R, dH, dT)
+    else:
+        dL = np.empty_like(e)
+        passes.quotients_backward(dz, ptr, row, count, e, T, den, R, dL, dT)
+        dH[:], dT = (passes.sum_by_state(x, state, len(Z_X)) for x in (dL, dT))
     # T = Z_X W^T
-    dZ_X = dT @ W
+    np.matmul(dT, W, out=dZ_X)
     dW = (dT.T @ Z_X).ravel()
     # W = W_D[:, 1] - W_D[:, 0]
-    dW_D = xp.empty((dW.size, 2), dW.dtype)
+    dW_D = np.empty((dW.size, 2), dW.dtype)
     dW_D[:, 1] = dW
-    xp.negative(dW, out=dW_D[:, 0])
+    np.negative(dW, out=dW_D[:, 0])
     return ReadoutGrads(dH, dZ_X, dW_D, db_D)

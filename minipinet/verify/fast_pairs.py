@@ -40,13 +40,13 @@ def fast_pairs(rng: np.random.Generator, dtype: str = "float64", *, model: bool 
     ['fast.propagate', 'fast.message_passing.A_first']
     """
     batch = example_fast_batch(example_union(rng), dtype)
-    layer = batch.layers[0]
-    n_in, n = layer.A.n_in // 2, batch.counts.n_in
+    rows = batch.layers[0]
+    n_in, n = len(rows.deg), len(batch.layers[1].at_own)
     p, q = np.array([0.375, 0.625]), np.array([0.75, 0.25])
-    propagate = partial(propagate_forward, layer=layer), propagate_backward
-    message_passing = partial(message_passing_forward, layer=layer), message_passing_backward
-    two_class = partial(two_class_forward, counts=batch.counts, count=batch.count), two_class_backward
-    pooled = partial(pooled_forward, counts=batch.counts, count=batch.count), pooled_backward
+    propagate = partial(propagate_forward, rows=rows), propagate_backward
+    message_passing = partial(message_passing_forward, rows=rows), message_passing_backward
+    two_class = partial(two_class_forward, entries=batch.entries), two_class_backward
+    pooled = partial(pooled_forward, entries=batch.entries), pooled_backward
 
     def weights(F_in: int, F: int) -> dict[str, Any]:
         return {"M": draw(rng, 2, n_in, F_in), "W": draw(rng, 2, F_in, F), "b": draw(rng, 2, F), "p": p, "q": q}
