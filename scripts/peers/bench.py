@@ -25,7 +25,7 @@ from typing import Any
 
 from environments import HERE, PEERS, is_made, make_environment, python_of
 from problem import BATCH_SIZE, DATASETS, SEED, load, write_problem
-from processes import PeerError, PeerProcess
+from processes import OURS, PeerError, PeerProcess
 from summary import about, plot, table
 
 #: Relative to minipinet's loss. Before training: the same sums in another order, in float32. After an epoch: up to 83
@@ -54,7 +54,7 @@ def measure(name: str, dataset: Any, options: argparse.Namespace, folder: Path) 
     prepare: dict[str, float] = {}
     versions: dict[str, Any] = {}
     try:
-        for peer in ("ours", *options.peers):
+        for peer in (*OURS, *options.peers):
             for threads in options.threads:
                 log = options.output / f"{peer}.log"
                 running.append(PeerProcess(peer, python_of(peer, options.envs), path, threads, log))

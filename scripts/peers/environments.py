@@ -18,6 +18,7 @@ PEERS = {
 #: What the tables call them.
 TITLES = {
     "ours": "minipinet",
+    "ours_numpy": "minipinet, NumPy alone",
     "pyg": "PyTorch + PyG",
     "plain_torch": "PyTorch, tuned by hand",
     "jax_sparse": "JAX, sparse",
@@ -28,7 +29,7 @@ TITLES = {
 
 def python_of(peer: str, envs: Path) -> Path:
     """Return the Python that a peer runs in; minipinet in that of the benchmark."""
-    return Path(sys.executable) if peer == "ours" else envs / PEERS[peer] / "bin" / "python"
+    return Path(sys.executable) if peer not in PEERS else envs / PEERS[peer] / "bin" / "python"
 
 
 def is_made(framework: str, envs: Path) -> bool:

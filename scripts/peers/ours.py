@@ -14,6 +14,8 @@ from minipinet.params import PiNetParams
 from minipinet.quotient import refine
 from minipinet.union import DisjointUnion
 
+VERSIONS = ["minipinet", "numpy", "scipy", "numba"]
+
 
 class Ours:
     """PiNet with hand-written passes."""
@@ -48,4 +50,4 @@ class Ours:
 
 
 if __name__ == "__main__":
-    serve(Ours, ["minipinet", "numpy", "scipy"])
+    serve(Ours, VERSIONS)

@@ -13,6 +13,10 @@ HERE = Path(__file__).resolve().parent
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
+#: minipinet itself, with all that it has and without Numba.
+OURS = ("ours", "ours_numpy")
+
+
 class PeerError(Exception):
     """A peer that failed or computes another loss."""
 
@@ -23,7 +27,7 @@ class PeerProcess:
     def __init__(self, peer: str, python: Path, problem: Path, threads: int, log: Path, device: str = "cpu") -> None:
         self.peer, self.threads, self.log = peer, threads, log
         env = {**os.environ, **dict.fromkeys(THREADS, str(threads)), "PYTHONUNBUFFERED": "1"}
-        if peer == "ours":
+        if peer in OURS:
             env["PYTHONPATH"] = os.pathsep.join([str(HERE.parent.parent), env.get("PYTHONPATH", "")]).rstrip(os.pathsep)
         if device != "cpu":
             # JAX would take most of the card's memory from all others, and end its log with other words than its error.

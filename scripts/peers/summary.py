@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from environments import TITLES
+from environments import PEERS, TITLES
 
 Results = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ def table(results: Results) -> str:
     for dataset in results["datasets"]:
         found = {row.peer: row for row in rows(results, dataset)}
         own = found["ours"]
-        least = min((found[p].ratio for p in peers if p in found), default=None)
+        least = min((found[p].ratio for p in peers if p in found and p in PEERS), default=None)
         cells = [f"{_number(own.ms)} ({own.threads})"]
         for peer in peers:
             if peer not in found:
@@ -109,7 +109,7 @@ def plot(results: Results, path: Path) -> bool:
     datasets = list(results["datasets"])
     figure = Figure(figsize=(7.5, 1.2 + 0.5 * len(datasets)), layout="constrained")
     axes = figure.subplots()
-    styles = dict(zip(list(TITLES)[1:], ("o", "s", "^", "v", "D"), strict=True))
+    styles = dict(zip(list(TITLES)[1:], ("*", "o", "s", "^", "v", "D"), strict=True))
     for peer, marker in styles.items():
         points = [(row.ratio, k) for k, name in enumerate(datasets) for row in rows(results, name) if row.peer == peer]
         if points:
