@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
 from minipinet.errors import DivergedError
+from minipinet.fast.adam import adam_step
 from minipinet.network import Network, Params
-from minipinet.optim import AdamState, adam_step
+from minipinet.optim import AdamState
 from minipinet.settings import Settings
 
 _T = TypeVar("_T")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from minipinet._array import Array, xp_of
-from minipinet.fast.passes import compiled_for
 from minipinet.network import Params
 
 
@@ -48,7 +49,6 @@ def adam_step(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from minipinet.params import init_params
     >>> params = init_params(np.random.default_rng(0), d=2, C=2, hidden=3, out=2)
     >>> after, state = adam_step(params, params, adam_init(params))
@@ -59,20 +59,26 @@ def adam_step(
     # Python floats take the arrays' dtype; a NumPy scalar would lift float32 to float64.
     lr, beta1, beta2, eps = float(lr), float(beta1), float(beta2), float(eps)
     c1, c2 = 1 - beta1**step, 1 - beta2**step
-    leaves = [
-        (None, None, None)
-        if w is None
-        else getattr(compiled_for(w, g), "adam", _leaf_step)(w, g, m, v, lr, beta1, beta2, eps, c1, c2)
-        for w, g, m, v in zip(params, grads, state.m, state.v, strict=True)
-    ]
-    w, m, v = (type(params)(*leaves) for leaves in zip(*leaves, strict=True))
-    return w, AdamState(step, m, v)
-
-
-def _leaf_step(
-    w: Array, g: Array, m: Array, v: Array, lr: float, beta1: float, beta2: float, eps: float, c1: float, c2: float
-) -> tuple[Array, Array, Array]:
-    """Return one parameter and both its moments after the step."""
+    # All parameters in one vector: a dozen calls a step, not a dozen for each leaf.
+    w, g, m, v = (_flatten(tree, params) for tree in (params, grads, state.m, state.v))
     m = beta1 * m + (1 - beta1) * g
     v = beta2 * v + (1 - beta2) * (g * g)
-    return w - lr * (m / c1) / (xp_of(w).sqrt(v / c2) + eps), m, v
+    w -= lr * (m / c1) / (np.sqrt(v / c2) + eps)
+    return _unflatten(w, params), AdamState(step, _unflatten(m, params), _unflatten(v, params))
+
+
+def _flatten(tree: Params, like: Params) -> Array:
+    """Return the leaves of a tree one after the other, a copy."""
+    pairs = zip(tree, like, strict=True)
+    leaves = [leaf.ravel() for leaf, w in pairs if w is not None]
+    return xp_of(leaves[0]).concatenate(leaves)
+
+
+def _unflatten(vector: Array, like: Params) -> Params:
+    """Return the tree whose leaves are stretches of a vector."""
+    leaves: list[Array] = []
+    at = 0
+    for w in like:
+        leaves.append(None if w is None else vector[at : at + w.size].reshape(w.shape))
+        at += 0 if w is None else w.size
+    return type(like)(*leaves)

@@ -22,9 +22,10 @@ import scipy
 from threadpoolctl import threadpool_limits
 
 from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
+from minipinet.fast.adam import adam_step
 from minipinet.fast.batch import make_fast_batches
 from minipinet.fast.model import loss_backward, loss_forward
-from minipinet.optim import AdamState, adam_init, adam_step
+from minipinet.optim import AdamState, adam_init
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import Quotient, refine
 

@@ -117,7 +117,6 @@ def run_tool(work: Path, jobs: int, names: Sequence[str]) -> None:
     """Test the mutants named (by patterns), or all that were not tested yet."""
     environment = {name: value for name, value in os.environ.items() if name != "MINIPINET_DATA"}
     environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    environment["MINIPINET_NUMBA"] = "0"  # Adam's step in NumPy is what is changed
     code = "import sys; from mutmut.__main__ import cli; sys.exit(cli())"
     subprocess.run(
         [sys.executable, "-c", code, "run", "--max-children", str(jobs), *names],

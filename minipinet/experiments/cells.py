@@ -148,8 +148,8 @@ def versions() -> dict[str, str]:
 
     Examples
     --------
-    >>> sorted(versions())[:3]
-    ['minipinet', 'numpy', 'pynauty']
+    >>> sorted(versions())[:4]
+    ['minipinet', 'numba', 'numpy', 'pynauty']
     """
     found = {"python": platform.python_version()}
     for package in _PACKAGES:

@@ -7,9 +7,10 @@ import scipy.sparse
 from serve import Arrays, serve
 from threadpoolctl import threadpool_limits
 
+from minipinet.fast.adam import adam_step
 from minipinet.fast.batch import make_fast_batches
 from minipinet.fast.model import loss_backward, loss_forward
-from minipinet.optim import adam_init, adam_step
+from minipinet.optim import adam_init
 from minipinet.params import PiNetParams
 from minipinet.quotient import refine
 from minipinet.union import DisjointUnion
