@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -228,3 +230,43 @@ def test_only_numpys_floats_of_one_dtype_are_compiled_for(monkeypatch: pytest.Mo
         assert passes.compiled_for(*arrays) is None
     use_passes("numpy", monkeypatch)
     assert passes.compiled_for(f) is None
+
+
+FAKE = {
+    "import": "raise ImportError('Numba needs NumPy 2.4 or less. Got NumPy 9.0.')",
+    "other": "raise OSError('libLLVM.so: cannot open shared object file')",
+    "old": "__version__ = '0.1'",
+}
+
+
+@pytest.mark.parametrize("kind", FAKE)
+def test_a_numba_that_does_not_work_is_passed_over_with_a_notice(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text(FAKE[kind] + "\n", encoding="utf-8")
+    code = """
+from minipinet.datasets import load_dataset
+from minipinet.runs import train_pinet
+from minipinet.settings import Settings
+print(type(train_pinet(load_dataset("MUTAG"), Settings(epochs=1))).__name__)
+"""
+    paths = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], env={**environment(), "PYTHONPATH": paths},
+        text=True, capture_output=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert done.stdout == "Trained\n"
+    assert done.stderr.count("Numba is installed and cannot be used") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_folder_to_keep_them_in_passes_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from minipinet.fast import jit
+
+    def no_place(**options: Any) -> Any:
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: (function, options)
+
+    monkeypatch.setattr("minipinet.fast.jit.numba.njit", no_place)
+    found: Any = jit.compiled(len)
+    assert found[0] is len
+    assert "cache" not in found[1]

@@ -16,21 +16,24 @@ from types import ModuleType
 import numpy as np
 
 from minipinet._array import Array
+from minipinet.errors import notify
 from minipinet.fast import numpy_passes
-
-
-def numba_is_used() -> bool:
-    """Return whether passes are compiled: Numba is there, and the environment does not say ``MINIPINET_NUMBA=0``."""
-    return os.environ.get("MINIPINET_NUMBA") != "0" and importlib.util.find_spec("numba") is not None
 
 
 @functools.cache
 def compiled_passes() -> ModuleType | None:
-    """Return the compiled passes, or None if there are to be none.
+    """Return the compiled passes, or None without Numba or with ``MINIPINET_NUMBA=0`` in the environment.
 
-    Numba compiles a pass at its first call, half a second for each, and keeps it on disk.
+    A Numba that cannot be imported is passed over, with a notice. It compiles a pass at its first call, half a second
+    for each, and keeps it on disk.
     """
-    return importlib.import_module("minipinet.fast.numba_passes") if numba_is_used() else None
+    if os.environ.get("MINIPINET_NUMBA") == "0" or importlib.util.find_spec("numba") is None:
+        return None
+    try:
+        return importlib.import_module("minipinet.fast.numba_passes")
+    except Exception as error:  # whatever an installation that does not fit (another NumPy's, say) comes to
+        notify(f"Numba is installed and cannot be used, so training is slower than it could be: {error}")
+        return None
 
 
 def compiled_for(*arrays: Array) -> ModuleType | None:
