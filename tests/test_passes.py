@@ -259,14 +259,14 @@ print(type(train_pinet(load_dataset("MUTAG"), Settings(epochs=1))).__name__)
 
 
 def test_without_a_folder_to_keep_them_in_passes_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from minipinet.fast import jit
+    from minipinet.fast import _jit
 
     def no_place(**options: Any) -> Any:
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: (function, options)
 
-    monkeypatch.setattr("minipinet.fast.jit.numba.njit", no_place)
-    found: Any = jit.compiled(len)
+    monkeypatch.setattr("minipinet.fast._jit.numba.njit", no_place)
+    found: Any = _jit.compiled(len)
     assert found[0] is len
     assert "cache" not in found[1]

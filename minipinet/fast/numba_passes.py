@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.fast.jit import compiled
+from minipinet.fast._jit import compiled
 from minipinet.fast.numba_readout import (
     below_maximum,
     pool_backward,

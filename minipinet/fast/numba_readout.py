@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.fast.jit import compiled
+from minipinet.fast._jit import compiled
 
 
 @compiled
