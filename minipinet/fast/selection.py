@@ -8,8 +8,8 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet.batch import SelectedRows, select_batches
-from minipinet.fast.batch import Entries, FastBatch
 from minipinet.fast._jit import compiled
+from minipinet.fast.batch import Entries, FastBatch
 from minipinet.quotient import Level, Quotient
 
 
