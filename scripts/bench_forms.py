@@ -25,6 +25,7 @@ from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
 from minipinet.fast.adam import adam_step
 from minipinet.fast.batch import make_fast_batches
 from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.passes import compiled_passes
 from minipinet.optim import AdamState, adam_init
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import Quotient, refine
@@ -82,10 +83,11 @@ def main() -> None:
         ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    form = "in NumPy" if compiled_passes() is None else "compiled"
     lines = [
         f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"SciPy {scipy.__version__}, commit {commit.stdout.strip() or 'unknown'}, float32, batch 50, one BLAS thread, "
-        f"{options.rounds} rounds",
+        f"SciPy {scipy.__version__}, passes {form}, commit {commit.stdout.strip() or 'unknown'}, float32, batch 50, "
+        f"one BLAS thread, {options.rounds} rounds",
         "",
         "| data set | graphs | nodes | states (layer 0, 1, 2) | quotient, ms | plain, ms | plain / quotient |",
         "|---|---|---|---|---|---|---|",
