@@ -12,7 +12,7 @@ from minipinet._array import Array
 from minipinet.errors import DataError, UsageError
 from minipinet.pool import Pool, make_pool, row_entries
 from minipinet.propagation import Step
-from minipinet.quotient import Level, Quotient
+from minipinet.quotient import Quotient
 
 
 class GraphBatch(NamedTuple):
@@ -169,10 +169,10 @@ class _Level(NamedTuple):
 def _build(quotient: Quotient, index: Array, cut: Array, dtype: str) -> Iterator[Selected]:
     """Select the batches index[cut[0]:cut[1]], index[cut[1]:cut[2]], ... together."""
     ptr, entry = row_entries(quotient.counts.indptr, index)
-    states, state, cut_2 = _relabel(quotient.counts.indices[entry], ptr[cut], quotient.counts.shape[1])
+    states, state, cut_2 = _by_rank(quotient, 2, quotient.counts.indices[entry], ptr[cut])
     count = quotient.counts.data[entry].astype(dtype)
-    second = _select(quotient.levels[1], states, cut_2, dtype)
-    first = _select(quotient.levels[0], second.kept, second.cut, dtype)
+    second = _select(quotient, 1, states, cut_2, dtype)
+    first = _select(quotient, 0, second.kept, second.cut, dtype)
     X = cast_finite("a feature", quotient.X[first.kept], dtype)
     cut_0, cut_E = first.cut.tolist(), ptr[cut].tolist()
     for b in range(len(cut) - 1):
@@ -187,10 +187,11 @@ def _build(quotient: Quotient, index: Array, cut: Array, dtype: str) -> Iterator
         )
 
 
-def _select(level: Level, rows: Array, cut: Array, dtype: str) -> _Level:
-    """Take the rows of a level that each batch needs; `cut` tells where a batch's rows start."""
+def _select(quotient: Quotient, k: int, rows: Array, cut: Array, dtype: str) -> _Level:
+    """Take the rows of level k + 1 that each batch needs; `cut` tells where a batch's rows start."""
+    level = quotient.levels[k]
     indptr, entry = row_entries(level.A.indptr, rows)
-    kept, indices, kept_cut = _relabel(level.A.indices[entry], indptr[cut], level.A.shape[1])
+    kept, indices, kept_cut = _by_rank(quotient, k, level.A.indices[entry], indptr[cut])
     at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
     data = cast_finite("an edge weight", level.A.data[entry], dtype)
     deg = cast_finite("the sum of a node's edge weights", level.deg[kept], dtype)
@@ -214,6 +215,13 @@ def _step(rows: SelectedRows) -> Step:
     shape = len(rows.indptr) - 1, len(rows.deg)
     A = scipy.sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=shape)
     return Step(A, A.indices[rows.at_own], rows.at_own, rows.deg, A.T)
+
+
+def _by_rank(quotient: Quotient, k: int, colours: Array, cut: Array) -> tuple[Array, Array, Array]:
+    """Return `_relabel` of colours of level k, in the order of their ranks."""
+    rank = quotient.rank[k]
+    kept, place, starts = _relabel(rank[colours], cut, len(rank))
+    return quotient.by_rank[k][kept], place, starts
 
 
 def _relabel(numbers: Array, cut: Array, n: int) -> tuple[Array, Array, Array]:

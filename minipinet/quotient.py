@@ -35,9 +35,11 @@ class Quotient(NamedTuple):
     X: Array  #: (n_0, d) float64, features of the level-0 colours
     levels: tuple[Level, Level]
     counts: Sparse  #: (G, n_2) CSR: number of each graph's nodes in each level-2 colour
-    colour: Array  #: (N,) int, level-2 colour of each node
+    colour: Array  #: (N,) int, rank of each node's level-2 colour: its row in a batch of all graphs
     kind: Array  #: (G,) int, graphs of one kind hold the same colours equally often: they have the same scores
     example: Array  #: (number of kinds,) int, a graph of each kind
+    rank: tuple[Array, Array, Array]  #: (n_k,) int, place of each colour of a level in the order of what colours are
+    by_rank: tuple[Array, Array, Array]  #: (n_k,) int, the colours in that order
 
 
 def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
@@ -57,9 +59,10 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     Notes
     -----
     O((nnz(A) + N d) log) time. Colours are found by a 64-bit hash and confirmed by comparing what was hashed, so that
-    a collision cannot merge two colours. Rows, and the entries of a row, are in the order of these hashes, hence of
-    what a colour is: every sum over colours, in the gradients too, is taken in the same order whatever the order of the
-    nodes and whatever other graphs are in the data set, the graphs tested among them.
+    a collision cannot merge two colours. The entries of a row, and the rows that a batch selects, are in the order of
+    these hashes (`rank`), hence of what a colour is: every sum over colours, in the gradients too, is taken in the same
+    order whatever the order of the nodes and whatever other graphs are in the data set, the graphs tested among them.
+    Colours are numbered, and so stored, as nodes first have them, so that those of a graph lie side by side in memory.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     else:
         first = colour = np.arange(len(X))
         content = np.zeros(len(X), np.uint64)
-    X = X[first]
+    X, firsts = X[first], [first]
     levels = []
     for _ in range(2):
         before = first
@@ -86,6 +89,7 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
         if merge:
             first, colour, content = group(hash_neighbourhoods(seen, own, content), EqualNeighbourhoods(seen, own))
         levels.append(_take_rows(Level(seen, own, at_own, deg[before]), first))
+        firsts.append(first)
     sizes = np.diff(ptr)
     graph = np.repeat(np.arange(len(sizes)), sizes)
     counts = scipy.sparse.coo_array((np.ones(len(colour)), (graph, colour)), shape=(len(sizes), len(first))).tocsr()
@@ -94,7 +98,19 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
         example, kind, _ = group(hash_multisets(counts, content), EqualNeighbourhoods(counts, none))
     else:
         example = kind = np.arange(len(sizes))
-    return Quotient(X, (levels[0], levels[1]), counts, colour, kind, example)
+    # So far colours are numbered by rank.
+    rank = np.argsort(firsts[0]), np.argsort(firsts[1]), np.argsort(firsts[2])
+    by_rank = np.argsort(rank[0]), np.argsort(rank[1]), np.argsort(rank[2])
+    first_level, second_level = (_renumber(levels[k], rank[k], by_rank[k], rank[k + 1]) for k in range(2))
+    counts.indices = by_rank[2][counts.indices]
+    return Quotient(X[rank[0]], (first_level, second_level), counts, colour, kind, example, rank, by_rank)
+
+
+def _renumber(level: Level, rank: Array, by_rank: Array, rows: Array) -> Level:
+    """Number the earlier colours by `by_rank`, and take the rows in this order; the entries of a row stay in theirs."""
+    moved = _take_rows(level, rows)
+    moved.A.indices = by_rank[moved.A.indices]
+    return moved._replace(own=by_rank[moved.own], deg=level.deg[rank])
 
 
 def _take_rows(level: Level, rows: Array) -> Level:

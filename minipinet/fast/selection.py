@@ -90,8 +90,9 @@ def cast_rows(table: Array, rows: Array, one: Array) -> tuple[Array, bool]:
     return chosen, fits
 
 
+@compiled
 def renumber(numbers: Array, place: Array) -> tuple[Array, Array]:
-    """Return the distinct numbers in rising order, and the place of each number among them.
+    """Return the distinct numbers in the order in which they come first, and the place of each number among them.
 
     `place` has a zero for each number there could be, and has zeros again at the end.
 
@@ -99,30 +100,17 @@ def renumber(numbers: Array, place: Array) -> tuple[Array, Array]:
     --------
     >>> kept, places = renumber(np.array([7, 3, 7]), np.zeros(8, np.int32))
     >>> kept.tolist(), places.tolist()
-    ([3, 7], [1, 0, 1])
+    ([7, 3], [0, 1, 0])
     """
-    kept = np.sort(_distinct(numbers, place))  # NumPy's sort is the faster one
-    return kept, _places(numbers, kept, place)
-
-
-@compiled
-def _distinct(numbers: Array, place: Array) -> Array:
     kept, n = np.empty(len(numbers), numbers.dtype), 0
-    for number in numbers:
-        if place[number] == 0:
-            place[number] = 1
-            kept[n] = number
-            n += 1
-    return kept[:n]
-
-
-@compiled
-def _places(numbers: Array, kept: Array, place: Array) -> Array:
-    for i in range(len(kept)):
-        place[kept[i]] = i
     places = np.empty(len(numbers), np.int32)
     for i in range(len(numbers)):
-        places[i] = place[numbers[i]]
-    for number in kept:
+        number = numbers[i]
+        if place[number] == 0:
+            kept[n] = number
+            n += 1
+            place[number] = n
+        places[i] = place[number] - 1
+    for number in kept[:n]:
         place[number] = 0
-    return places
+    return kept[:n].copy(), places
