@@ -11,9 +11,23 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 
 
 def compiled(function: Loop) -> Loop:
-    """Compile a function at its first call, for each kind of arguments, and keep it on disk."""
+    """Compile a function at its first call, for each kind of arguments, and keep it on disk.
+
+    A product and a sum may be rounded once (`contract`); every sum is taken as it is written.
+    """
+    return _compiled(function, {"contract"})
+
+
+def summing(function: Loop) -> Loop:
+    """Compile a function whose sums along a row may be taken in the order that suits the processor, always the same.
+
+    Not for differences that are meant as they stand: x - x - log1p(r) may come out as x - (x + log1p(r)).
+    """
+    return _compiled(function, {"contract", "reassoc"})
+
+
+def _compiled(function: Loop, freedom: set[str]) -> Loop:
     # NaN and infinity keep their meaning: a training that diverges has to show it.
-    freedom = {"reassoc", "contract", "nsz"}
     options = {"nogil": True, "error_model": "numpy", "fastmath": freedom}
     try:
         return _jit(function, cache=True, **options)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.fast._jit import compiled
+from minipinet.fast._jit import compiled, summing
 from minipinet.fast.numba_readout import (
     below_maximum,
     pool_backward,
@@ -67,7 +67,7 @@ def propagate_forward(
     return H, A_tilde, s
 
 
-@compiled
+@summing
 def propagate_backward(
     indptr: Array, indices: Array, own_entry: Array, deg: Array,
     dH: Array, M: Array, H: Array, A_tilde: Array, s: Array, learned: bool,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.fast._jit import compiled
+from minipinet.fast._jit import compiled, summing
 
 
 @compiled
@@ -125,7 +125,7 @@ def pool_forward(ptr: Array, state: Array, e: Array, Z: Array) -> tuple[Array, A
     return P, inverse, Y
 
 
-@compiled
+@summing
 def pool_backward(
     dP: Array, ptr: Array, state: Array, e: Array, Y: Array, P: Array, inverse: Array, dH: Array, dZ: Array
 ) -> None:
