@@ -114,7 +114,7 @@ def fit(
         Class of each graph, 0 to C - 1.
     index : (n,) int array
         The graphs to train on. Each epoch visits each once, in an order drawn anew; the last batch may be short. With
-        `settings.steps_per_epoch` it ends after so many batches.
+        `settings.steps_per_epoch` it ends after so many batches. A graph may be there twice on the CPU alone.
     settings : Settings
         Read: epochs, batch_size, steps_per_epoch, lr, l2, pq, dtype, patience; the rest decides the start.
     C : int
@@ -206,6 +206,9 @@ def training(
     """Train as :func:`fit_network` does, each epoch being left to who runs this generator (`minipinet.lockstep`)."""
     index, y = numbers_below("index", index, network.G), class_numbers(y, network.G, network.C)
     check_classes("y", y[index])
+    if network.epoch is not None and np.bincount(index).max() > 1:
+        # What a card has room for is the largest batch of different graphs.
+        raise UsageError(f"index: expected different graphs on a card, got graph {np.bincount(index).argmax()} again")
     validation = _validation(validation_index, network, settings)
     if state is None:
         state = _start(network.init, settings.seed)

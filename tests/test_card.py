@@ -1,12 +1,10 @@
-"""Training on a card, by the kernels compiled for the host; what there is to say where there is no card; capture."""
+"""Training on a card, by the kernels compiled for the host; a model from there; capture."""
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
-import sys
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 
 import minipinet._array
-from minipinet._array import card_problem, check_device
 from minipinet.cuda import launch
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import CardLauncher
@@ -96,6 +93,18 @@ def test_divergence_is_told() -> None:
         fit(refine(data.graphs), data.y, np.arange(10), Settings(**SMALL, lr=1e300, device="cuda"), C=2)
 
 
+@pytest.mark.usefixtures("card")
+@pytest.mark.parametrize("steps_per_epoch", [None, 1])
+def test_a_graph_that_is_there_twice_is_refused(steps_per_epoch: int | None) -> None:
+    # The tables of a batch have room for the largest different graphs: two of graph 5 would be written beyond them.
+    settings = Settings(**SMALL, steps_per_epoch=steps_per_epoch, device="cuda")
+    quotient = refine(DATA.graphs)
+    with pytest.raises(UsageError, match=r"^index: expected different graphs on a card, got graph 5 again$"):
+        fit(quotient, DATA.y, np.array([0, 5, 1, 5, 2]), settings, C=2)
+    # On the CPU a graph may count twice.
+    assert fit(quotient, DATA.y, np.array([0, 5, 1, 5, 2]), replace(settings, device="cpu"), C=2).epoch == 3
+
+
 def test_folds_train_side_by_side_as_each_alone() -> None:
     rng, quotient = np.random.default_rng(0), refine(DATA.graphs)
     table, settings = graph_table(quotient, DATA.y), Settings(batch_size=20)
@@ -133,60 +142,6 @@ def test_a_model_from_a_card_is_used_without_one(
     assert (resume.status, resume.err) == (
         2, "minipinet: error: --device: 'cuda' cannot be used here: the card is gone\n",
     )  # fmt: skip
-
-
-def stand_in(count: Any = 1, total: int = 6) -> types.ModuleType:
-    """Return a module named like the card's library, as far as it is asked."""
-    module = types.ModuleType("cupy")
-    module.__spec__ = importlib.machinery.ModuleSpec("cupy", None)
-
-    def devices() -> int:
-        if isinstance(count, Exception):
-            raise count
-        return int(count)
-
-    module.cuda = types.SimpleNamespace(runtime=types.SimpleNamespace(getDeviceCount=devices))  # type: ignore[attr-defined]
-    module.arange = lambda n: np.array([total])  # type: ignore[attr-defined]
-    return module
-
-
-@pytest.mark.parametrize(
-    ("library", "problem"),
-    [
-        (stand_in(0), "there is no NVIDIA card"),
-        (
-            stand_in(RuntimeError("no driver\nat all")),
-            r"CuPy finds no card that works \(RuntimeError: no driver at all\)",
-        ),
-        (stand_in(1, 7), "the card adds 0, 1, 2 and 3 up to 7"),
-        (None, "CuPy is not installed: pip install 'minipinet"),
-    ],
-)
-def test_case_098_what_is_missing_is_said(
-    library: types.ModuleType | None, problem: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if library is None:
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    else:
-        monkeypatch.setitem(sys.modules, "cupy", library)
-    with pytest.raises(UsageError, match=f"^device: 'cuda' cannot be used here: {problem}"):
-        check_device("cuda")
-    with pytest.warns(Notice, match=f"^device: 'auto' comes to 'cpu': {problem}"):
-        assert check_device("auto") == "cpu"
-    assert check_device("cpu") == "cpu"
-
-
-def test_case_098_a_library_that_breaks_on_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "cupy.py").write_text("raise OSError('libcuda.so.1: no such file')", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    assert card_problem() == "CuPy finds no card that works (OSError: libcuda.so.1: no such file)"
-
-
-def test_a_card_that_works_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", stand_in())
-    assert card_problem() is None
-    assert check_device("auto") == check_device("cuda") == "cuda"
 
 
 class Recorder:
