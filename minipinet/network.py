@@ -59,8 +59,8 @@ class Network(NamedTuple):
     #: ``loss_backward(dloss, cache)`` returns the gradient of every parameter.
     loss_backward: Callable[[float, Any], Params]
     scores: Scores
-    #: ``epoch(params, adam, y, order)`` trains elsewhere on the graphs in this order and returns new parameters, Adam's
-    #: new state, the sum of the losses and the number of right answers; None: batch by batch, here.
-    epoch: Callable[[Params, Any, Array, Array], tuple[Params, Any, float, int]] | None = None
+    #: ``epoch(settings, params, adam, y, order)`` trains elsewhere on the graphs in this order and returns new
+    #: parameters, Adam's new state, the sum of the losses and the number of right answers; None: batch by batch, here.
+    epoch: Callable[[Any, Params, Any, Array, Array], tuple[Params, Any, float, int]] | None = None
     #: ``pq(params)`` returns the p and q in force, a row a layer: for the record of an epoch.
     pq: Callable[[Params], Array] = no_pq

@@ -251,7 +251,10 @@ def _epoch(
     order = index[rng.permutation(len(index))]
     if settings.steps_per_epoch is not None:
         order = order[: settings.steps_per_epoch * settings.batch_size]
-    train = partial(train_batches, network, settings, rng) if network.epoch is None else network.epoch
+    if network.epoch is None:
+        train = partial(train_batches, network, settings, rng)
+    else:
+        train = partial(network.epoch, settings)
     drawn = time.perf_counter() - began
     params, adam, loss, right, elsewhere = yield Ask(
         state.params, state.adam, order, partial(train, state.params, state.adam, y, order)

@@ -24,7 +24,7 @@ from minipinet.predictor import PiNet
 from minipinet.quotient import refine
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
-from minipinet.train import TrainState, fit
+from minipinet.train import TrainState, fit, fit_network, pinet_network, start
 from tests import tolerances
 from tests.cli_calls import call
 from tests.kernels_on_host import HostLauncher, use_host_card
@@ -103,6 +103,38 @@ def test_a_graph_that_is_there_twice_is_refused(steps_per_epoch: int | None) -> 
         fit(quotient, DATA.y, np.array([0, 5, 1, 5, 2]), settings, C=2)
     # On the CPU a graph may count twice.
     assert fit(quotient, DATA.y, np.array([0, 5, 1, 5, 2]), replace(settings, device="cpu"), C=2).epoch == 3
+
+
+@pytest.mark.usefixtures("card")
+def test_a_network_that_trains_again_trains_as_a_new_one() -> None:
+    quotient, settings, few, index = refine(DATA.graphs), Settings(**SMALL, device="cuda"), np.arange(30), np.arange(50)
+    network = pinet_network(quotient, settings, 2)
+    wider = start(replace(settings, hidden=7), DATA.num_features, 2)
+    # Each differs from the one before in one thing.
+    trainings: list[tuple[Any, ...]] = [
+        (DATA.y, few, settings, None), (1 - DATA.y, few, settings, None), (1 - DATA.y, index, settings, None),
+        (1 - DATA.y, index, replace(settings, lr=1e-2), None),
+        (1 - DATA.y, index, replace(settings, lr=1e-2, batch_size=7), None),
+        (1 - DATA.y, index, replace(settings, lr=1e-2, batch_size=7), wider),
+    ]  # fmt: skip
+    for y, chosen, own, state in trainings:
+        again = fit_network(network, y, chosen, own, state=state)
+        new = fit_network(pinet_network(quotient, own, 2), y, chosen, own, state=state)
+        assert same_bits((again.params, again.adam), (new.params, new.adam))
+
+
+@pytest.mark.usefixtures("card")
+def test_a_training_is_one_card_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    init = Card.__init__
+
+    def spy(self: Card, *arguments: Any, **named: Any) -> None:
+        made.append(1)
+        init(self, *arguments, **named)
+
+    monkeypatch.setattr(Card, "__init__", spy)
+    both(epochs=4)
+    assert made == [1]
 
 
 def test_folds_train_side_by_side_as_each_alone() -> None:

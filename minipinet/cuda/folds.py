@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -66,15 +67,26 @@ class FoldsOnCard:
         return Card(launcher(dtype), tables, [ask.params for ask in asks.values()], n, self.settings)
 
 
-def card_epoch(quotient: Quotient, settings: Settings) -> Callable[[PiNetParams, AdamState, Array, Array], Trained]:
-    """Return what trains one model for an epoch on a card, as :class:`minipinet.network.Network` asks for it."""
-    folds: FoldsOnCard | None = None
+def card_epoch(
+    quotient: Quotient, settings: Settings
+) -> Callable[[Settings, PiNetParams, AdamState, Array, Array], Trained]:
+    """Return what trains one model for an epoch on a card, as :class:`minipinet.network.Network` asks for it.
 
-    def epoch(params: PiNetParams, adam: AdamState, y: Array, order: Array) -> Trained:
-        nonlocal folds
-        if folds is None:
-            folds = FoldsOnCard([quotient], y, settings)
-        return folds({0: Ask(params, adam, order, lambda: epoch(params, adam, y, order))})[0]
+    The card keeps what it was made for: another training on the same network, with other labels, weights of other
+    sizes, or another batch size or learning rate, begins with a new one. `l2`, `pq` and `dtype` are the network's.
+    """
+    folds: FoldsOnCard | None = None
+    made_for: tuple[object, ...] = ()
+
+    def epoch(own: Settings, params: PiNetParams, adam: AdamState, y: Array, order: Array) -> Trained:
+        nonlocal folds, made_for
+        shapes = [None if w is None else w.shape for w in params]
+        asked = own.batch_size, own.lr, len(order), shapes, y.tobytes()
+        if folds is None or asked != made_for:
+            folds = None  # what it holds on the card goes first
+            folds = FoldsOnCard([quotient], y.copy(), replace(settings, batch_size=own.batch_size, lr=own.lr))
+            made_for = asked
+        return folds({0: Ask(params, adam, order, lambda: epoch(own, params, adam, y, order))})[0]
 
     return epoch
 
