@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from copy import copy
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -199,10 +200,17 @@ def check_device(device: str) -> str:
     return "cpu"
 
 
-def card_problem() -> str | None:
-    """Return why no card can be computed on here, None if one can: CuPy, a driver, a card, and a sum that is right.
+#: The oldest CuPy that is tried, as the extra `cuda12` asks for it.
+OLDEST_CUPY = 13, 4
+#: A kernel to try the compiler with.
+_DOUBLE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 
-    That CuPy is installed says nothing of a driver, and a driver nothing of a card.
+
+def card_problem() -> str | None:
+    """Return why no card can be computed on here, None if one can: CuPy, a driver, a card, and a trial that is right.
+
+    That CuPy is installed says nothing of a driver, a driver nothing of a card, and a card nothing of the compiler and
+    the library of products that CuPy finds when the first kernel and the first product need them.
     """
     if importlib.util.find_spec("cupy") is None:
         return "CuPy is not installed: pip install 'minipinet[cuda12]' or 'minipinet[cuda13]', as your driver's CUDA is"
@@ -210,7 +218,30 @@ def card_problem() -> str | None:
         library = card_library()
         if not library.cuda.runtime.getDeviceCount():
             return "there is no NVIDIA card"
-        total = int(library.arange(4).sum())
-    except Exception as error:  # whatever a broken installation raises
-        return f"CuPy finds no card that works ({type(error).__name__}: {' '.join(str(error).split()):.200})"
-    return None if total == 6 else f"the card adds 0, 1, 2 and 3 up to {total}"
+        if tuple(map(int, library.__version__.split(".")[:2])) < OLDEST_CUPY:
+            return f"expected CuPy {'.'.join(map(str, OLDEST_CUPY))} or later, got {library.__version__}"
+        x = library.arange(4, dtype="float32")
+        library.RawModule(code=_DOUBLE, options=()).get_function("twice")((1,), (4,), (x,))
+        products = library.matmul(x.reshape(2, 2), x.reshape(2, 2))
+        found = to_host(x).tolist(), to_host(products).tolist()
+    except (Exception, SystemExit) as error:  # whatever a broken installation raises
+        return f"CuPy finds no card that works ({reason_of(error)})"
+    if found != ([0, 2, 4, 6], [[8, 12], [24, 44]]):
+        return f"the card doubles 0, 1, 2 and 3 to {found[0]}, with the products {found[1]}"
+    return None
+
+
+def reason_of(error: BaseException) -> str:
+    r"""Return what a library says of its failure, its cause if it names one, as a short line of printable text.
+
+    Examples
+    --------
+    >>> reason_of(ImportError("=====\nFailed to import.\n\nOriginal error:\n  OSError: no libcuda.so.1\n====="))
+    'OSError: no libcuda.so.1'
+    """
+    banner, _, text = str(error).partition("Original error:")
+    if not text:
+        cause = error.__cause__ or error
+        text = f"{type(cause).__name__}: {banner if cause is error else cause}"
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return f"{' '.join(re.sub('={4,}', ' ', printable).split()):.200}"

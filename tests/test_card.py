@@ -237,12 +237,28 @@ def test_case_103_what_cannot_be_captured_is_launched(broken: str) -> None:
     assert stream.calls[-1] == "run"
 
 
-def test_a_step_that_does_not_run_is_no_matter_of_capture() -> None:
-    def run() -> None:
-        raise ValueError("no kernel of this name")
+def test_a_step_that_does_not_run_on_a_stream_is_launched() -> None:
+    stream = Recorder()
 
-    with pytest.raises(ValueError, match="no kernel"):
-        captured(Recorder(), run)
+    def run() -> None:
+        if "leave" not in stream.calls:
+            raise RuntimeError("no work space on a stream")
+        stream.calls.append("run")
+
+    with pytest.warns(Notice, match=r"could not be captured.*RuntimeError: no work space on a stream"):
+        replay = captured(stream, run)
+    replay()
+    assert stream.calls == ["enter", "leave", "run"]
+
+
+def test_a_library_without_streams_launches() -> None:
+    on: Any = CardLauncher.__new__(CardLauncher)
+    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace())
+    ran: list[int] = []
+    with pytest.warns(Notice, match=r"launched kernel by kernel \(AttributeError: .*Stream"):
+        replay = on.capture(lambda: ran.append(1))
+    replay()
+    assert ran == [1]
 
 
 @pytest.mark.usefixtures("card")

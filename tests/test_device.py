@@ -12,22 +12,47 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet._array import card_problem, check_device
+from minipinet._array import OLDEST_CUPY, card_problem, check_device
 from minipinet.errors import Notice, UsageError
 
 
-def stand_in(count: Any = 1, total: int = 6) -> types.ModuleType:
-    """Return a module named like the card's library, as far as it is asked."""
+class CompileException(Exception):  # noqa: N818
+    """What CuPy raises where the compiler of kernels does not work."""
+
+
+def stand_in(count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None) -> types.ModuleType:
+    """Return a module named like the card's library, as far as it is asked.
+
+    `count` and `compiler` are what devices there are and by what a kernel multiplies, or the error that asking raises;
+    `product` is the error of a product.
+    """
     module = types.ModuleType("cupy")
     module.__spec__ = importlib.machinery.ModuleSpec("cupy", None)
 
-    def devices() -> int:
-        if isinstance(count, Exception):
-            raise count
-        return int(count)
+    def answer(value: Any) -> Any:
+        if isinstance(value, BaseException):
+            raise value
+        return value
 
-    module.cuda = types.SimpleNamespace(runtime=types.SimpleNamespace(getDeviceCount=devices))  # type: ignore[attr-defined]
-    module.arange = lambda n: np.array([total])  # type: ignore[attr-defined]
+    def raw_module(code: str, options: tuple[str, ...]) -> Any:
+        factor = answer(compiler)
+
+        def kernel(grid: Any, block: Any, arguments: Any) -> None:
+            assert (grid, block) == ((1,), (4,))
+            arguments[0][:] *= factor
+
+        assert "void twice(float *x)" in code
+        return types.SimpleNamespace(get_function={"twice": kernel}.__getitem__)
+
+    def matmul(a: Any, b: Any) -> Any:
+        answer(product)
+        return a @ b
+
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: answer(count))
+    vars(module).update(
+        __version__=version, cuda=types.SimpleNamespace(runtime=runtime), arange=np.arange, RawModule=raw_module,
+        matmul=matmul,
+    )  # fmt: skip
     return module
 
 
@@ -39,7 +64,20 @@ def stand_in(count: Any = 1, total: int = 6) -> types.ModuleType:
             stand_in(RuntimeError("no driver\nat all")),
             r"CuPy finds no card that works \(RuntimeError: no driver at all\)",
         ),
-        (stand_in(1, 7), "the card adds 0, 1, 2 and 3 up to 7"),
+        (stand_in(version="7.0.0"), r"expected CuPy 13\.4 or later, got 7\.0\.0"),
+        (stand_in(version="13.3.0"), r"expected CuPy 13\.4 or later, got 13\.3\.0"),
+        (
+            stand_in(compiler=CompileException("nvrtc: error: no libnvrtc-builtins.so")),
+            r"CuPy finds no card that works \(CompileException: nvrtc: error: no libnvrtc-builtins\.so\)",
+        ),
+        (
+            stand_in(product=ImportError("no libcublas.so.12")),
+            r"CuPy finds no card that works \(ImportError: no libcublas\.so\.12\)",
+        ),
+        (
+            stand_in(compiler=3),
+            r"the card doubles 0, 1, 2 and 3 to \[0\.0, 3\.0, 6\.0, 9\.0\], with the products \[\[18",
+        ),
         (None, "CuPy is not installed: pip install 'minipinet"),
     ],
 )
@@ -64,7 +102,45 @@ def test_case_098_a_library_that_breaks_on_import(tmp_path: Path, monkeypatch: p
     assert card_problem() == "CuPy finds no card that works (OSError: libcuda.so.1: no such file)"
 
 
-def test_a_card_that_works_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", stand_in())
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (
+            "try:\n    raise ImportError('libcuda.so.1: no such file')\n"
+            "except ImportError as error:\n"
+            "    raise ImportError('=' * 64 + '\\nFailed to import CuPy.\\n\\n' + 300 * 'Read this first. ' +"
+            " f'\\n\\nOriginal error:\\n  ImportError: {error}\\n' + '=' * 64) from None",
+            "ImportError: libcuda.so.1: no such file",
+        ),
+        (
+            "try:\n    import no.such.module\n"
+            "except ImportError as error:\n    raise RuntimeError('A banner') from error",
+            "ModuleNotFoundError: No module named 'no'",
+        ),
+        (
+            "raise RuntimeError('=' * 64 + '\\nCUDA not found\\x1b[31m\\x00 red')",
+            "RuntimeError: CUDA not found [31m red",
+        ),
+        ("import sys\nsys.exit('cupy: no')", "SystemExit: cupy: no"),
+        ("raise OSError('x' * 1000)", f"OSError: {'x' * 191}"),
+    ],
+)
+def test_the_reason_is_the_cause_in_one_short_line(
+    source: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cupy.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    assert card_problem() == f"CuPy finds no card that works ({reason})"
+
+
+def test_the_oldest_cupy_is_that_of_the_extra() -> None:
+    text = (Path(__file__).resolve().parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'"cupy-cuda12x>={".".join(map(str, OLDEST_CUPY))}"' in text
+
+
+@pytest.mark.parametrize("version", ["13.4.0", "13.10.1", "14.0.0rc1"])
+def test_a_card_that_works_is_used(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", stand_in(version=version))
     assert card_problem() is None
     assert check_device("auto") == check_device("cuda") == "cuda"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minipinet._array import Array, card_library
+from minipinet._array import Array, card_library, reason_of
 from minipinet.errors import notify
 
 #: Threads of a block. No kernel shares anything in a block, so it is a matter of speed alone.
@@ -65,10 +65,10 @@ class CardLauncher:
 
         `run` is run once before, so that kernels are compiled and libraries have their work space.
         """
-        stream = self.xp.cuda.Stream()
-        with stream:
-            run()
         try:
+            stream = self.xp.cuda.Stream()
+            with stream:
+                run()
             with stream:
                 stream.begin_capture()
                 try:
@@ -76,8 +76,7 @@ class CardLauncher:
                 finally:
                     graph = stream.end_capture()
         except Exception as error:  # of a driver, of a library that must not be captured, of a CuPy without graphs
-            reason = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
-            notify(f"a training step could not be captured, and is launched kernel by kernel ({reason})")
+            notify(f"a training step could not be captured, and is launched kernel by kernel ({reason_of(error)})")
             return run
         return lambda: graph.launch(stream)
 
