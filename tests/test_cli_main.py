@@ -6,6 +6,7 @@ import os
 import resource
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -124,19 +125,21 @@ def test_case_113_failure_is_status_1_and_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.fixture
+@contextmanager
 def small_files_only() -> Iterator[None]:
-    """Let no file grow beyond a page, which looks like a full disk to the program."""
+    """Let no file grow beyond a page, which looks like a full disk to the program: not to what pytest writes to a file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.usefixtures("small_files_only")
 @pytest.mark.parametrize("folds", [0, 2])
 def test_case_113_disk_full_is_status_1(capsys: pytest.CaptureFixture[str], folds: int) -> None:
-    status, out, err = call(capsys, "train", *TINY, "--folds", folds, "--run-dir", "run", "--quiet")
+    with small_files_only():
+        status, out, err = call(capsys, "train", *TINY, "--folds", folds, "--run-dir", "run", "--quiet")
     assert (status, out) == (1, "")
     assert err == f"minipinet: error: {Path('run/run.json')}: cannot be written: File too large\n"
 
