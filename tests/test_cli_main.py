@@ -127,7 +127,7 @@ def test_case_113_failure_is_status_1_and_one_line(
 
 @contextmanager
 def small_files_only() -> Iterator[None]:
-    """Let no file grow beyond a page, which looks like a full disk to the program: not to what pytest writes to a file."""
+    """Let no file grow beyond a page, which looks like a full disk to the program, but not to pytest's own output."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:

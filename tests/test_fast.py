@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 
 from minipinet._array import Array
-from minipinet.batch import make_batches
+from minipinet.batch import make_batch, make_batches
 from minipinet.datasets import load_dataset
 from minipinet.datasets.isomorphism import isomorphism_dataset
 from minipinet.fast import numpy_passes
@@ -95,6 +96,20 @@ def test_on_real_batches_in_both_precisions(name: str) -> None:
     for dtype, allowed in (("float64", tolerances.FAST_FLOAT64), ("float32", tolerances.GRADIENT_FLOAT32)):
         params = init_params(rng, quotient.X.shape[1], len(dataset.classes), dtype=dtype)
         assert worst(quotient, params, dataset.y, 50) < allowed
+
+
+@pytest.mark.data
+def test_on_the_largest_protein(data_dir: Path) -> None:
+    """620 nodes, in float32 against the readable pairs in float64, which test_oracle.py holds to the equations."""
+    dataset = load_dataset("PROTEINS", data_dir=data_dir)
+    largest = int(np.diff(dataset.graphs.ptr).argmax())
+    quotient, chosen = refine(dataset.graphs), np.append(np.arange(49), largest)
+    single = init_params(np.random.default_rng(0), dataset.num_features, 2)
+    double = PiNetParams(*(None if w is None else w.astype(np.float64) for w in single))
+    exact = readable_forward(double, make_batch(quotient, chosen, "float64"), dataset.y[chosen])
+    found = loss_forward(single, next(make_fast_batches(quotient, chosen, 50)), dataset.y[chosen])
+    assert relative_error(found[0], exact[0]) < tolerances.ORACLE_FLOAT32
+    assert tree_error(loss_backward(1.0, found[1]), readable_backward(1.0, exact[1])) < tolerances.ORACLE_FLOAT32
 
 
 def whole(union: DisjointUnion) -> FastBatch:

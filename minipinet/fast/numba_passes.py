@@ -108,10 +108,13 @@ def propagate_backward(
 
 @compiled
 def relu_backward(dR: Array, R: Array) -> None:
-    dR_, R_ = dR.ravel(), R.ravel()
-    for i in range(dR_.size):
-        if not R_[i] > 0:
-            dR_[i] = 0
+    S, n, F = dR.shape
+    for k in range(S):
+        for i in range(n):
+            dR_i, R_i = dR[k, i], R[k, i]
+            for f in range(F):
+                # a product, so that what is not a number stays so
+                dR_i[f] *= 1 if R_i[f] > 0 else 0
 
 
 @compiled
@@ -167,7 +170,8 @@ def adam(
     one = w.dtype.type
     lr_, beta1_, beta2_, eps_, c1_, c2_ = one(lr), one(beta1), one(beta2), one(eps), one(c1), one(c2)
     rest1, rest2 = one(1 - beta1), one(1 - beta2)
-    new_w, new_m, new_v = np.empty_like(w), np.empty_like(w), np.empty_like(w)
+    # In C order whatever the order of w: what ravel() gives of these is no copy.
+    new_w, new_m, new_v = np.empty(w.shape, w.dtype), np.empty(w.shape, w.dtype), np.empty(w.shape, w.dtype)
     w_, g_, m_, v_ = w.ravel(), g.ravel(), m.ravel(), v.ravel()
     new_w_, new_m_, new_v_ = new_w.ravel(), new_m.ravel(), new_v.ravel()
     for i in range(w_.size):
