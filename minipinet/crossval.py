@@ -91,6 +91,9 @@ def cross_validate(
         For folds the data cannot give, graphs of a single class, and a run folder that cannot be used.
     DivergedError
         Naming fold and epoch. Folds that a card trains with it are finished first.
+    DataError
+        When a trained fold's scores of a test graph are not finite, naming both; likewise. With folds at once, one that
+        diverged is told before.
 
     Examples
     --------

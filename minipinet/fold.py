@@ -12,7 +12,7 @@ from minipinet._array import Array
 from minipinet._words import counted
 from minipinet.datasets.dataset import Dataset, refit_encoder
 from minipinet.datasets.encoder import FeatureEncoder
-from minipinet.errors import DivergedError, Notice
+from minipinet.errors import DataError, DivergedError, Notice
 from minipinet.evaluation import evaluate
 from minipinet.lockstep import Training, alone, together
 from minipinet.predictor import PiNet
@@ -99,7 +99,10 @@ def _training(fold: Fold, part: Part) -> Training[FoldResult]:
         model, state, epoch = yield from train_part(part, fold.folder, fold.checkpoint_seconds, after_epoch)
     except DivergedError as error:
         raise DivergedError(f"fold {fold.number}: {error}") from None
-    tested = evaluate(model.params, part.settings.pairs, part.quotient, part.y, fold.split["test"])
+    try:
+        tested = evaluate(model.params, part.settings.pairs, part.quotient, part.y, fold.split["test"])
+    except DataError as error:
+        raise DataError(f"fold {fold.number}: {error}") from None
     record = state.history[epoch - 1]
     return FoldResult(
         fold.number,

@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
-from minipinet.errors import DivergedError
+from minipinet.errors import DataError, DivergedError
 from minipinet.fast.adam import adam_step
 from minipinet.network import Network, Params
 from minipinet.optim import AdamState
@@ -58,8 +58,9 @@ def together(
 
     Raises
     ------
-    DivergedError
-        The one of the first training that diverged, after all others have come to their end.
+    DivergedError, DataError
+        The one of the first training that diverged or, if none has, that came upon a DataError; after all others have
+        come to their end.
 
     Notes
     -----
@@ -76,7 +77,7 @@ def together(
     ['short', 'long']
     """
     outcomes: dict[int, Outcome | None] = dict.fromkeys(range(len(trainings)))
-    diverged: dict[int, DivergedError] = {}
+    failed: dict[tuple[bool, int], DivergedError | DataError] = {}
     with threadpool_limits(limits=1):
         while outcomes:
             asks: dict[int, Ask] = {}
@@ -85,16 +86,16 @@ def together(
                     asks[k] = next(trainings[k]) if outcome is None else trainings[k].send(outcome)
                 except StopIteration as end:
                     yield end.value
-                except DivergedError as error:
-                    diverged[k] = error
+                except (DivergedError, DataError) as error:
+                    failed[isinstance(error, DataError), k] = error
             began = time.perf_counter()
             # Overflow is found by looking at the results, and told as a DivergedError.
             with np.errstate(over="ignore", invalid="ignore"):
                 trained = epochs(asks) if asks else {}
             share = (time.perf_counter() - began) / max(len(asks), 1)
             outcomes = {k: Outcome(*found, share) for k, found in trained.items()}
-    if diverged:
-        raise diverged[min(diverged)]
+    if failed:
+        raise failed[min(failed)]
 
 
 def alone(training: Training[_T]) -> _T:

@@ -16,7 +16,8 @@ from minipinet.cuda.folds import FoldsOnCard
 from minipinet.cuda.step import make_batch
 from minipinet.cuda.training import Card
 from minipinet.datasets import load_dataset
-from minipinet.errors import DivergedError, Notice, UsageError
+from minipinet.errors import DataError, DivergedError, Notice, UsageError
+from minipinet.evaluation import evaluate
 from minipinet.lockstep import Ask
 from minipinet.quotient import refine
 from minipinet.settings import Settings
@@ -102,7 +103,7 @@ def diverging_in(fold: int, epoch: int) -> Callable[[int, TrainState], None]:
 
     def on_epoch(number: int, state: TrainState) -> None:
         if (number, state.epoch) == (fold, epoch):
-            raise DivergedError("training diverged in epoch 2: the loss is no longer finite")
+            raise DivergedError(f"training diverged in epoch {epoch}: the loss is no longer finite")
 
     return on_epoch
 
@@ -116,6 +117,30 @@ def test_one_fold_that_diverges_is_named_and_takes_no_files_of_others(tmp_path: 
     for name in (file for file in kept if file.endswith("model.safetensors")):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert not (tmp_path / "run" / "fold-01" / "model.safetensors").exists()
+    assert same_results(run(tmp_path / "run", resume=True), whole)
+
+
+def test_test_scores_that_are_not_finite_hide_no_divergence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run(tmp_path / "whole")
+    tested_first = whole.folds[0].test_index[0]
+
+    def scores(params: Any, pairs: Any, quotient: Any, y: Any, index: Any) -> Any:
+        if tested_first in index:
+            raise DataError(f"graph {tested_first}: its scores are not finite")
+        return evaluate(params, pairs, quotient, y, index)
+
+    monkeypatch.setattr("minipinet.fold.evaluate", scores)
+    with pytest.raises(DivergedError, match=r"^fold 1: training diverged in epoch 4"):
+        run(tmp_path / "run", on_epoch=diverging_in(1, 4))
+    models = [f"fold-{k:02d}/model.safetensors" for k in (0, 2)]
+    assert [name for name in files(tmp_path / "run") if name.endswith("model.safetensors")] == models
+    for name in models:
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    for at_once in (3, 1):
+        with pytest.raises(DataError, match=f"^fold 0: graph {tested_first}: its scores are not finite"):
+            run(tmp_path / "run", at_once, resume=True)
+    monkeypatch.undo()
+    use_host_card(monkeypatch)
     assert same_results(run(tmp_path / "run", resume=True), whole)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from minipinet.errors import DivergedError
+from minipinet.errors import DataError, DivergedError
 from minipinet.lockstep import Ask, Outcome, Trained, Training, alone, together
 from minipinet.optim import AdamState
 from minipinet.train import TrainState, fit, pinet_network, training
@@ -21,13 +21,15 @@ from tests.small_training import ALL, DATA, QUOTIENT, SMALL
 NO_ADAM = AdamState(0, None, None)
 
 
-def counted(name: str, epochs: int, seen: list[Any], fails_in: int = 0) -> Training[str]:
+def counted(
+    name: str, epochs: int, seen: list[Any], fails_in: int = 0, error: type[Exception] = DivergedError
+) -> Training[str]:
     """Ask for so many epochs; fail in one of them."""
     for epoch in range(1, epochs + 1):
         outcome = yield Ask(name, NO_ADAM, np.array([epoch]), lambda: (None, NO_ADAM, 0.0, 0))
         seen.append((name, epoch, outcome.loss, outcome.seconds))
         if epoch == fails_in:
-            raise DivergedError(f"{name} diverged")
+            raise error(f"{name} diverged")
     return name
 
 
@@ -58,6 +60,27 @@ def test_one_that_diverges_stops_no_other_and_is_told_at_the_end() -> None:
     with pytest.raises(DivergedError, match="b diverged"):
         next(results)
     assert ("c", 3) in [entry[:2] for entry in seen]
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ({"a": DataError, "b": DivergedError, "d": DivergedError}, "b"),
+        ({"a": DivergedError, "b": DataError}, "a"),
+        ({"b": DataError, "d": DataError}, "b"),
+    ],
+)
+def test_a_divergence_is_told_before_scores_that_are_not_finite(errors: dict[str, type[Exception]], told: str) -> None:
+    seen: list[Any] = []
+    trainings = [
+        counted(name, 3, seen, fails_in=number * (name in errors), error=errors.get(name, DivergedError))
+        for name, number in zip("abcd", (1, 3, 1, 2), strict=True)
+    ]
+    results = together(trainings, lambda asks: trained(asks, []))
+    finished = [next(results) for _ in range(4 - len(errors))]
+    assert finished == [name for name in "abcd" if name not in errors]
+    with pytest.raises(errors[told], match=f"^{told} diverged"):
+        next(results)
 
 
 def test_another_error_ends_all_at_once() -> None:
