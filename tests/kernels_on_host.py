@@ -22,6 +22,7 @@ from tests.device_stand_in import use_stand_in
 
 HEADER = Path(__file__).with_name("kernels_on_host.h")
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
+BLOCK = 32  #: threads, as in the header: a launch has whole blocks
 REAL = {"float32": "float", "float64": "double"}
 
 
@@ -32,12 +33,16 @@ def wrapper(text: str) -> str:
         words = " ".join(parameters.split())
         names = ", ".join(re.findall(r"(\w+)(?:,|$)", words))
         lines.append(
-            f'extern "C" void launch_{name}(size elements, {words}) {{\n'
-            "    for (size block = 0; block * blockDim.x < elements; block++)\n"
-            "        for (unsigned thread = 0; thread < blockDim.x; thread++) {\n"
-            f"            blockIdx.x = block, threadIdx.x = thread;\n            {name}({names});\n"
-            "        }\n}\n"
+            f'extern "C" void launch_{name}(size thread_from, size thread_to, {words}) {{\n'
+            "    for (size thread = thread_from; thread < thread_to; thread++) {\n"
+            "        blockIdx.x = thread / blockDim.x, threadIdx.x = thread % blockDim.x;\n"
+            f"        {name}({names});\n"
+            "    }\n}\n"
         )
+    lines.append(
+        'extern "C" size element_of(unsigned block, unsigned thread) {\n'
+        "    blockIdx.x = block, threadIdx.x = thread;\n    return element();\n}\n"
+    )
     return "".join(lines)
 
 
@@ -55,6 +60,8 @@ def compile_sources(texts: dict[str, str], dtype: str) -> dict[str, Any]:
             loaded = ctypes.CDLL(str(library))
             for name, _ in SIGNATURE.findall(text):
                 kernels[name] = getattr(loaded, f"launch_{name}")
+            kernels["element_of"] = loaded.element_of
+    kernels["element_of"].restype = ctypes.c_longlong
     return kernels
 
 
@@ -76,7 +83,11 @@ class HostLauncher:
 
     def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
         self.launched.append(kernel)
-        self.kernels[kernel](ctypes.c_longlong(elements), *map(self._argument, arguments))
+        self.run(kernel, 0, -(-elements // BLOCK) * BLOCK, arguments)
+
+    def run(self, kernel: str, first: int, last: int, arguments: tuple[Any, ...]) -> None:
+        """Run threads, one after the other."""
+        self.kernels[kernel](ctypes.c_longlong(first), ctypes.c_longlong(last), *map(self._argument, arguments))
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         run()
@@ -90,6 +101,31 @@ class HostLauncher:
             return ctypes.c_void_p(value.ctypes.data)
         assert isinstance(value, int | float)
         return ctypes.c_longlong(value) if isinstance(value, int) else ctypes.c_double(value)
+
+
+class EachAlone(HostLauncher):
+    """Runs every thread from the state before the launch, and refuses numbers that two threads write.
+
+    On a card all threads run at once: what one of them writes, no other may write or need.
+    """
+
+    def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
+        tables = [a.view(f"u{a.itemsize}").ravel() for a in arguments if isinstance(a, np.ndarray)]
+        before = [table.copy() for table in tables]
+        after, written = [table.copy() for table in tables], [np.zeros(table.size, bool) for table in tables]
+        threads = -(-elements // BLOCK) * BLOCK
+        for thread in range(threads):
+            self.run(kernel, thread, thread + 1, arguments)
+            # All changes before any is undone: two arguments may be one table.
+            changes = [np.flatnonzero(table != was) for table, was in zip(tables, before, strict=True)]
+            ends = [table[changed] for table, changed in zip(tables, changes, strict=True)]
+            for table, was, end, seen, changed, new in zip(tables, before, after, written, changes, ends, strict=True):
+                assert not seen[changed].any(), f"{kernel}: two threads write one number"
+                seen[changed] = True
+                end[changed], table[changed] = new, was[changed]
+        super().__call__(kernel, elements, *arguments)
+        for table, end in zip(tables, after, strict=True):
+            assert (table == end).all(), f"{kernel}: a thread needs what another writes"
 
 
 def use_host_card(monkeypatch: pytest.MonkeyPatch) -> None:

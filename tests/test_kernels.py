@@ -52,10 +52,11 @@ class Training(Card):
         pq: Array | None = None,
         l2: float = 0.0,
         kernels: dict[str, Any] | None = None,
+        launcher: type[HostLauncher] = HostLauncher,
     ) -> None:
         dtype, n = folds[0].W_D.dtype.name, max(map(len, orders))
         fixed: Any = LEARNED if pq is None else tuple(map(tuple, pq.tolist()))
-        self.host, chosen = HostLauncher(dtype, kernels), Settings(batch_size=B, l2=l2, pq=fixed)
+        self.host, chosen = launcher(dtype, kernels), Settings(batch_size=B, l2=l2, pq=fixed)
         super().__init__(self.host, [graph_table(quotient, y, dtype)], folds, n, chosen)
         self.load(folds, [adam_init(params) for params in folds])
         for k, order in enumerate(orders):

@@ -28,6 +28,8 @@ ORACLE_FLOAT32 = 1e-5
 FORMS_FLOAT64 = 1e-12
 # The same between the pairs that training uses and the readable ones, whose sums are others altogether.
 FAST_FLOAT64 = 1e-11
+# The same where |H| is some thousands: an exponential takes the rounding of its argument, eps |H|; 6e-10 seen.
+FAST_STEEP = 1e-8
 # The same in float32, for gradients: eps = 6e-8 times terms that cancel.
 FORMS_FLOAT32 = 1e-4
 # Scores with exact sums against ordinary float64 ones: operands rounded to 22 bits, 2e-7 to 1e-6 measured.
