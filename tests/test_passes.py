@@ -312,6 +312,25 @@ print(type(train_pinet(load_dataset("MUTAG"), Settings(epochs=1))).__name__)
     assert "Traceback" not in done.stderr
 
 
+def test_a_full_disk_is_told_before_training(tmp_path: Path) -> None:
+    code = """
+import resource
+from minipinet.datasets import load_dataset
+from minipinet.runs import train_pinet
+from minipinet.settings import Settings
+data = load_dataset("MUTAG")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+print(type(train_pinet(data, Settings(epochs=1))).__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**environment(), "NUMBA_CACHE_DIR": str(tmp_path)},
+        text=True, capture_output=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert done.stdout == "Trained\n"
+    assert done.stderr.count("Numba is installed and cannot be used") == 1
+    assert "File too large" in done.stderr
+
+
 def test_without_a_folder_to_keep_them_in_passes_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     from minipinet.fast import _jit
 

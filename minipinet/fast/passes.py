@@ -30,7 +30,9 @@ def compiled_passes() -> ModuleType | None:
     if os.environ.get("MINIPINET_NUMBA") == "0" or importlib.util.find_spec("numba") is None:
         return None
     try:
-        return importlib.import_module("minipinet.fast.numba_passes")
+        compiled = importlib.import_module("minipinet.fast.numba_passes")
+        compiled.gate(np.zeros(1, np.float32))  # compile one now: a full disk would end a training in its first step
+        return compiled
     except Exception as error:  # whatever an installation that does not fit (another NumPy's, say) comes to
         notify(f"Numba is installed and cannot be used, so training is slower than it could be: {error}")
         return None
