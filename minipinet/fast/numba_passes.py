@@ -40,9 +40,9 @@ __all__ = [
 
 @compiled
 def propagate_forward(
-    indptr: Array, indices: Array, weight: Array, own_entry: Array, deg: Array, M: Array, p: Array, q: Array
+    indptr: Array, indices: Array, weight: Array, at_own: Array, deg: Array, M: Array, p: Array, q: Array
 ) -> tuple[Array, Array, Array]:
-    n_out, (S, n_in, F) = len(own_entry), M.shape
+    n_out, (S, n_in, F) = len(at_own), M.shape
     H, s = np.empty((S, n_out, F), M.dtype), np.empty((S, n_in), M.dtype)
     A_tilde = np.empty((S, len(weight)), M.dtype)
     for k in range(S):
@@ -52,14 +52,14 @@ def propagate_forward(
             base = p_k + (1 - p_k) * deg[j]
             s_k[j] = 0 if base == 0 else 1 / np.sqrt(base)
         for i in range(n_out):
-            own, H_i = own_entry[i], H[k, i]
-            s_i = s_k[indices[own]]
+            at, H_i = at_own[i], H[k, i]
+            s_i = s_k[indices[at]]
             H_i[:] = 0
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]
                 M_j = M_k[j]
                 # A~_ij = s_i (A + qI)_ij s_j
-                a_ij = s_i * (weight[e] + q_k if e == own else weight[e]) * s_k[j]
+                a_ij = s_i * (weight[e] + q_k if e == at else weight[e]) * s_k[j]
                 A_tilde_k[e] = a_ij
                 # H_i = sum of A~_ij M_j
                 for f in range(F):
@@ -69,18 +69,19 @@ def propagate_forward(
 
 @summing
 def propagate_backward(
-    indptr: Array, indices: Array, own_entry: Array, deg: Array,
+    indptr: Array, indices: Array, at_own: Array, deg: Array,
     dH: Array, M: Array, H: Array, A_tilde: Array, s: Array, learned: bool,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    n_out, (S, n_in, F) = len(own_entry), M.shape
+    n_out, (S, n_in, F) = len(at_own), M.shape
     dM, dp, dq = np.zeros((S, n_in, F), M.dtype), np.zeros(S, M.dtype), np.zeros(S, M.dtype)
     dlog_s = np.empty(n_in, M.dtype)
+    # H is not needed: <dH_i, H_i> and <dM_j, M_j> are the sums of A~_ij <dH_i, M_j> over a row and over a column.
     for k in range(S):
         M_k, dM_k, s_k, A_tilde_k = M[k], dM[k], s[k], A_tilde[k]
         dp_k = dq_k = M.dtype.type(0)
         dlog_s[:] = 0
         for i in range(n_out):
-            dH_i, own, dlog_s_i = dH[k, i], own_entry[i], M.dtype.type(0)
+            dH_i, at, dlog_s_i = dH[k, i], at_own[i], M.dtype.type(0)
             for e in range(indptr[i], indptr[i + 1]):
                 a_ij, j = A_tilde_k[e], indices[e]
                 dM_j, M_j = dM_k[j], M_k[j]
@@ -96,9 +97,9 @@ def propagate_backward(
                 # A~_ij = s_i (A + qI)_ij s_j
                 dlog_s_i += a_ij * da_ij
                 dlog_s[j] += a_ij * da_ij
-                if e == own:
+                if e == at:
                     dq_k += s_k[j] * s_k[j] * da_ij
-            dlog_s[indices[own]] += dlog_s_i
+            dlog_s[indices[at]] += dlog_s_i
         for j in range(n_in):
             # s = (p + (1-p) deg)^(-1/2)
             dp_k -= dlog_s[j] * s_k[j] * s_k[j] * (1 - deg[j]) / 2

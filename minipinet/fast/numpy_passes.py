@@ -19,7 +19,7 @@ except ImportError:  # pragma: no cover
 
 
 def propagate_forward(
-    indptr: Array, indices: Array, weight: Array, own_entry: Array, deg: Array, M: Array, p: Array, q: Array
+    indptr: Array, indices: Array, weight: Array, at_own: Array, deg: Array, M: Array, p: Array, q: Array
 ) -> tuple[Array, Array, Array]:
     """Return H_k = A~_k M_k of S stacks, (S, n_out, F); the entries of each A~, (S, nnz); and s, (S, n_in).
 
@@ -29,21 +29,21 @@ def propagate_forward(
     lone = base == 0
     s = 1 / np.sqrt(base + lone)
     s[lone] = 0
-    own = np.repeat(indices[own_entry], np.diff(indptr))
+    row_own = np.repeat(indices[at_own], np.diff(indptr))  # of each entry, its row's own column
     A_tilde = np.empty((len(p), len(weight)), np.result_type(weight, s, q))
     # A + qI, then times s_i s_j
     A_tilde[:] = weight
-    A_tilde[:, own_entry] += q[:, None]
-    A_tilde *= s.take(own, axis=1)
+    A_tilde[:, at_own] += q[:, None]
+    A_tilde *= s.take(row_own, axis=1)
     A_tilde *= s.take(indices, axis=1)
-    H = np.zeros((len(M), len(own_entry), M.shape[2]), np.result_type(A_tilde, M))
+    H = np.zeros((len(M), len(at_own), M.shape[2]), np.result_type(A_tilde, M))
     for k in range(len(M)):
         add_product(indptr, indices, A_tilde[k], M[k], H[k])
     return H, A_tilde, s
 
 
 def propagate_backward(
-    indptr: Array, indices: Array, own_entry: Array, deg: Array,
+    indptr: Array, indices: Array, at_own: Array, deg: Array,
     dH: Array, M: Array, H: Array, A_tilde: Array, s: Array, learned: bool,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Return dM, and dp and dq, (S,), which are 0 unless `learned`.
@@ -57,11 +57,11 @@ def propagate_backward(
         add_transposed_product(indptr, indices, A_tilde[k], dH[k], dM[k])
     if not learned:
         return dM, np.zeros(len(M), dM.dtype), np.zeros(len(M), dM.dtype)
-    own = indices[own_entry]
+    own = indices[at_own]
     # s = (p + (1-p) deg)^(-1/2), so d ln(s) / dp = -s^2 (1 - deg) / 2
     s2 = s * s
-    dlog_s = -0.5 * s2 * (1 - deg)
-    dp = np.vecdot(np.vecdot(dH, H), dlog_s.take(own, axis=1)) + np.vecdot(np.vecdot(dM, M), dlog_s)
+    slope = -0.5 * s2 * (1 - deg)
+    dp = np.vecdot(np.vecdot(dH, H), slope.take(own, axis=1)) + np.vecdot(np.vecdot(dM, M), slope)
     # the entry at a row's own state is s_i^2 (A_ii + q), i the row's own state
     dq = np.vecdot(np.vecdot(dH, M.take(own, axis=1)), s2.take(own, axis=1))
     return dM, dp, dq

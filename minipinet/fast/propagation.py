@@ -58,10 +58,10 @@ def propagate_backward(dH: Array, cache: PropagateCache, learned: bool = True) -
     s_i is a factor of every term of row i of H and s_j of every term that M_j is in, so that
     s_i dL/ds_i = <dH_i, H_i> from the rows and <dM_i, M_i> from the columns.
     """
-    M, H, A_tilde, s, (indptr, indices, _, own_entry, deg) = cache
+    M, H, A_tilde, s, (indptr, indices, _, at_own, deg) = cache
     # H_k = A~_k M_k, A~ = S (A + qI) S
     dM, dp, dq = passes_of(dH, M, A_tilde).propagate_backward(
-        indptr, indices, own_entry, deg, dH, M, H, A_tilde, s, learned
+        indptr, indices, at_own, deg, dH, M, H, A_tilde, s, learned
     )
     return PropagateGrads(dM, dp, dq) if learned else PropagateGrads(dM, None, None)
 

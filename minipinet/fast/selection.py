@@ -24,7 +24,7 @@ def selector(quotient: Quotient, dtype: str) -> Callable[[Array], FastBatch]:
     sizes = len(quotient.example), len(quotient.X), first.A.shape[0], second.A.shape[0]
     # Pages of zeros that are not touched cost nothing.
     place, place_0, place_1, place_2 = (np.zeros(n, np.int32) for n in sizes)
-    one = np.ones((), dtype)
+    one = np.ones((), dtype)  # tells compiled loops the dtype
 
     def rows_of(level: Level, states: Array, place: Array) -> tuple[SelectedRows, Array, bool]:
         A = level.A
@@ -37,7 +37,7 @@ def selector(quotient: Quotient, dtype: str) -> Callable[[Array], FastBatch]:
         kinds, kind = renumber(quotient.kind[graphs], place)
         ptr, state, count, _, _ = take_rows(
             quotient.example[kinds], counts.indptr, counts.indices, counts.data, counts.indptr, one
-        )
+        )  # a graph has no entry of its own: any row of numbers does
         states, state = renumber(state, place_2)
         upper, states, fit_1 = rows_of(second, states, place_1)
         lower, states, fit_0 = rows_of(first, states, place_0)
