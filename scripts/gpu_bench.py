@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import launcher
 from minipinet.datasets import Dataset, load_dataset
+from minipinet.errors import MinipinetError, UsageError
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 
@@ -40,6 +42,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "gpu"), str(HERE / "peers")]
 
 from bench import check_losses, commit, machine  # noqa: E402
+from commandline import MODULES, parse  # noqa: E402
 from environments import PEERS, is_made, python_of  # noqa: E402
 from problem import load, write_problem  # noqa: E402
 from processes import PeerError, PeerProcess  # noqa: E402
@@ -47,9 +50,8 @@ from report import markdown  # noqa: E402
 from sides import OnCard, OnCpu  # noqa: E402
 from traffic import copy_bandwidth, step_bytes  # noqa: E402
 
-SETS = ("MUTAG", "NCI1", "PROTEINS", "isomorphism")
-#: What shows that a peer's framework is in this environment.
-MODULES = {"pyg": "torch_geometric", "plain_torch": "torch", "jax_sparse": "jax"}
+#: How a peer fails: with another loss, an answer that is none, or a process that cannot be started.
+FAILURES = PeerError, ValueError, OSError
 #: Processors that a peer may use beside the card.
 THREADS = min(4, os.cpu_count() or 1)
 
@@ -79,8 +81,8 @@ def peers_on_card(
         python = python_of(peer, options.envs) if made else Path(sys.executable)
         try:
             running[peer] = PeerProcess(peer, python, problem, THREADS, folder / f"{peer}.log", options.device)
-        except PeerError as error:
-            reasons[peer] = str(error).partition(" (all of it")[0]
+        except FAILURES as error:
+            reasons[peer] = _reason(error)
     return running, reasons
 
 
@@ -100,20 +102,32 @@ def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[d
     sides: dict[str, Any] = {"cpu": OnCpu(arrays, quotient, data.num_classes), **cards, **peers}
     losses: dict[str, tuple[float, float]] = {}
     seconds: dict[str, list[float]] = {side: [] for side in sides}
+
+    def check(name: str) -> None:
+        losses[name] = sides[name].loss(), sides[name].epochs(0)["loss"]
+        check_losses({"ours": losses["cpu"], name: losses[name]})
+
+    def take_time(name: str) -> None:
+        seconds[name].append(sides[name].epochs(options.least)["seconds"])
+
+    def attempt(step: Callable[[str], None], name: str) -> None:
+        """Take a step of a side; a peer that fails in it is left out from here on."""
+        try:
+            step(name)
+        except FAILURES as error:
+            if name not in peers:
+                raise
+            reasons[name] = _reason(error)
+            for kept in (sides, seconds, losses):
+                kept.pop(name, None)
+
     try:
-        for name, side in list(sides.items()):
-            try:
-                losses[name] = side.loss(), side.epochs(0)["loss"]
-                check_losses({"ours": losses["cpu"], name: losses[name]})
-            except PeerError as error:
-                if name not in peers:
-                    raise
-                reasons[name] = str(error).partition(" (all of it")[0]
-                del sides[name], seconds[name]
+        for name in list(sides):
+            attempt(check, name)
         for k in range(options.rounds):
             names = list(sides)
             for name in names[k % len(names) :] + names[: k % len(names)]:
-                seconds[name].append(sides[name].epochs(options.least)["seconds"])
+                attempt(take_time, name)
     finally:
         for side in (*sides.values(), *peers.values()):
             side.close()
@@ -133,23 +147,6 @@ def cross_validation_seconds(folds: int, epochs: int) -> float:
     return time.perf_counter() - began
 
 
-def parse(words: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="gpu_bench", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--datasets", nargs="+", default=list(SETS), choices=SETS, metavar="NAME")
-    parser.add_argument("--data-dir", type=Path, help="folder of TU zips (MUTAG and isomorphism need none)")
-    parser.add_argument("--peers", nargs="*", default=list(MODULES), choices=list(MODULES), metavar="NAME")
-    parser.add_argument("--envs", type=Path, default=Path.home() / ".cache" / "minipinet" / "peers")
-    parser.add_argument("--folds", type=int, default=10)
-    parser.add_argument("--epochs", type=int, default=200, help="of the cross-validation")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--least", type=float, default=0.2, help="seconds that a side is timed for in a round")
-    parser.add_argument("--megabytes", type=int, default=1024, help="what is copied to measure the bandwidth")
-    parser.add_argument("--output", type=Path, default=Path("gpu_report.json"))
-    parser.set_defaults(device="cuda")
-    return parser.parse_args(words)
-
-
 def main(words: list[str] | None = None) -> int:
     """Measure, and write what was found after each data set."""
     options = parse(words)
@@ -165,19 +162,32 @@ def main(words: list[str] | None = None) -> int:
     report["cross_validation"] = {"folds": options.folds, "epochs": options.epochs}
     cross_validation_seconds(options.folds, 1)  # compiles the kernels
     report["cross_validation"]["seconds"] = cross_validation_seconds(options.folds, options.epochs)
-    for name in options.datasets:
-        if name in ("NCI1", "PROTEINS") and options.data_dir is None:
-            report["skipped"][name] = "there is no --data-dir"
-            continue
-        with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
-            found, of_peers = measure(load(name, options.data_dir), options, Path(folder))
-        report["datasets"][name] = found
-        report["versions"] |= of_peers["versions"]
-        report["skipped"] |= {f"{peer} on {name}": reason for peer, reason in of_peers["reasons"].items()}
-        options.output.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-        options.output.with_suffix(".md").write_text(markdown(report), encoding="utf-8")
+    write(report, options.output)
+    for name in dict.fromkeys(options.datasets):
+        try:
+            if name in ("NCI1", "PROTEINS") and options.data_dir is None:
+                raise UsageError("there is no --data-dir")
+            data = load(name, options.data_dir)
+        except MinipinetError as error:
+            report["skipped"][name] = _reason(error)
+        else:
+            with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+                report["datasets"][name], of_peers = measure(data, options, Path(folder))
+            report["versions"] |= of_peers["versions"]
+            report["skipped"] |= {f"{peer} on {name}": reason for peer, reason in of_peers["reasons"].items()}
+        write(report, options.output)
     print(markdown(report))
     return 0
+
+
+def write(report: dict[str, Any], path: Path) -> None:
+    """Write a report, and its table beside it."""
+    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(markdown(report), encoding="utf-8")
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition(" (all of it")[0]
 
 
 def _driver() -> str:

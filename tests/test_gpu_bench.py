@@ -6,7 +6,7 @@ import importlib
 import json
 import re
 import sys
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.kernels_on_host import HostLauncher, use_host_card
 
 ROOT = Path(__file__).resolve().parent.parent
 FACTS = {"card": "no card at all", "driver": "0.0", "versions": {"CUDA": "0.0"}}
-SMALL = ["--folds", "2", "--epochs", "2", "--rounds", "2", "--least", "0", "--megabytes", "1"]
+SMALL = ["--folds", "2", "--epochs", "2", "--rounds", "2", "--least", "1e-9", "--megabytes", "1"]
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +90,107 @@ def test_everything_is_timed_and_told(bench: Any, tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out == written + "\n"
 
 
+@pytest.mark.parametrize(
+    ("fails_in", "error"),
+    [("start", OSError("no such file")), ("loss", ValueError("no JSON")), ("timing", "PeerError")],
+)
+def test_a_peer_that_fails_is_left_out(
+    fails_in: str, error: Any, bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = bench.PeerError("pyg ended: out of memory (all of it: log)") if error == "PeerError" else error
+    closed: list[int] = []
+
+    class Peer:
+        about: Any = {"versions": {"torch": "2"}}  # noqa: RUF012
+        epochs_done = count()
+
+        def __init__(self, *_: Any) -> None:
+            if fails_in == "start":
+                raise fails
+
+        def loss(self) -> float:
+            if fails_in == "loss":
+                raise fails
+            return 0.0
+
+        def epochs(self, least: float) -> dict[str, float]:
+            if next(self.epochs_done) == 2:
+                raise fails
+            return {"loss": 0.0, "seconds": 1.0}
+
+        def close(self) -> None:
+            closed.append(1)
+
+    monkeypatch.setattr(bench, "PeerProcess", Peer)
+    monkeypatch.setattr(bench, "check_losses", lambda losses: None)
+    path = tmp_path / "report.json"
+    assert bench.main([*SMALL, "--datasets", "MUTAG", "--peers", "pyg", "--output", str(path)]) == 0
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["skipped"] == {"pyg on MUTAG": str(fails).partition(" (all")[0]}
+    mutag = found["datasets"]["MUTAG"]
+    assert list(mutag["seconds"]) == list(mutag["losses"]) == ["cpu", "launches", "captured", "folds"]
+    assert {len(seconds) for seconds in mutag["seconds"].values()} == {2}
+    assert bool(closed) == (fails_in != "start"), "its process would stay"
+
+
+def test_a_data_set_that_is_not_there_is_left_out(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = bench.load
+    monkeypatch.setattr(
+        bench,
+        "load",
+        lambda name, data_dir: module("problem").load(name, data_dir) if name == "NCI1" else few(name, data_dir),
+    )
+    path = tmp_path / "report.json"
+    words = [*SMALL, "--peers", "--data-dir", str(tmp_path / "none"), "--output", str(path)]
+    assert bench.main([*words, "--datasets", "NCI1", "MUTAG", "MUTAG"]) == 0
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert list(found["datasets"]) == ["MUTAG"]
+    assert found["skipped"]["NCI1"].startswith("data_dir: expected a folder of data sets, got ")
+    # With no data set at all, the rest is written.
+    assert bench.main([*words, "--datasets", "NCI1"]) == 0
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert (found["datasets"], found["cross_validation"]["seconds"] > 0) == ({}, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("--rounds 0", "argument --rounds: expected a whole number of at least 1, got '0'"),
+        ("--rounds few", "argument --rounds: expected a whole number of at least 1, got 'few'"),
+        ("--epochs 0", "argument --epochs: expected a whole number of at least 1, got '0'"),
+        ("--megabytes 0", "argument --megabytes: expected a whole number of at least 1, got '0'"),
+        ("--folds 1", "argument --folds: expected a whole number from 2 to 63, got '1'"),
+        ("--folds 64", "argument --folds: expected a whole number from 2 to 63, got '64'"),
+        ("--least 0", "argument --least: expected a number of seconds above 0, got '0'"),
+        ("--least nan", "argument --least: expected a number of seconds above 0, got 'nan'"),
+        ("--least inf", "argument --least: expected a number of seconds above 0, got 'inf'"),
+        ("--output no/report.json", "argument --output: expected a file in a folder that can be written to, got 'no/"),
+        ("--output report.md", "argument --output: expected a file that does not end in .md, as the table's does, got"),
+        ("--output .", "argument --output: expected a file that does not end in .md, as the table's does, got '.'"),
+        ("--output folder", "argument --output: expected no folder at 'folder'"),
+        ("--output other.json", "argument --output: expected no folder at 'other.md'"),
+        ("--datasets NCI2", "argument --datasets: invalid choice: 'NCI2'"),
+    ],
+)
+def test_bad_use_is_one_line_before_anything_is_measured(
+    words: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = module("gpu_bench")
+    monkeypatch.setattr(bench, "card_problem", lambda: pytest.fail("the card was asked first"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "other.md").mkdir()
+    with pytest.raises(SystemExit, match=r"^2$"):
+        bench.main(words.split())
+    said = capsys.readouterr().err
+    assert said.startswith(f"gpu_bench: error: {reason}")
+    assert said.count("\n") == 1
+
+
+def test_as_many_folds_as_mutag_s_smaller_class_has_graphs() -> None:
+    assert module("commandline").MOST_FOLDS == np.bincount(load_dataset("MUTAG").y).min()
+
+
 def test_another_loss_ends_it_and_a_peer_with_another_is_left_out(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,74 +219,6 @@ def test_without_a_card_it_says_why(
     assert bench.main(["--output", str(tmp_path / "report.json")]) == 1
     assert capsys.readouterr().err == "gpu_bench: there is no NVIDIA card\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def report(**captured: float) -> dict[str, Any]:
-    """Return a report of data sets whose captured epoch takes so many seconds."""
-    return {
-        **FACTS, "processor": "Some CPU", "commit": "1234567", "date": "2026-11-28", "folds": 10, "rounds": 2,
-        "copy_bytes_per_second": 2e12, "cross_validation": {"folds": 10, "epochs": 200, "seconds": 4.5},
-        "skipped": {"PROTEINS": "there is no --data-dir"},
-        "datasets": {
-            name: {
-                "batches": 4, "bytes": {"captured": 10**8, "folds": 10**9},
-                "seconds": {
-                    "cpu": [10 * own] * 2, "captured": [own] * 2, "folds": [5 * own] * 2, "pyg": [19 * own, 23 * own],
-                },
-            }
-            for name, own in captured.items()
-        },
-    }  # fmt: skip
-
-
-def test_the_report_says_what_was_aimed_at_and_found() -> None:
-    text = module("report").markdown(report(MUTAG=8e-4, NCI1=0.0125))
-    head, _, mutag, nci1, _, aims, _, *found = text.splitlines()
-    assert head == (
-        "| ms an epoch (a step) | CPU, one core | captured | 10 folds at once, each | PyTorch + PyG | PyG by captured "
-        "| of the bandwidth |"
-    )
-    # A step is 0.2 ms: 1e8 bytes in it are 5e11 a second, a quarter of 2e12. PyG: 19 and 23 times as long.
-    assert mutag == "| MUTAG | 8 (2) | 0.8 (0.2) | 0.4 (0.1) | 16.8 (4.2) | 21.0× | 25.0 % |"
-    assert nci1.startswith("| NCI1 | 125 (31) | 12.5 (3.1) | 6.25 (1.6) | ")
-    assert aims == "| aim | | found | met |"
-    assert found[:5] == [
-        "| an epoch of NCI1, captured | at most 12 ms | 12.5 ms | no |",
-        "| an epoch of MUTAG, captured | at most 1 ms | 0.8 ms | yes |",
-        "| PyG's epoch of MUTAG by a captured one | at least 20 times | 21 times | yes |",
-        "| PyG's epoch of NCI1 by a captured one | at least 20 times | 21 times | yes |",
-        "| 10 folds of MUTAG, 200 epochs | at most 5 s | 4.5 s | yes |",
-    ]
-    assert found[6] == "Not timed: PROTEINS: there is no --data-dir."
-    assert found[7].startswith(
-        "no card at all, 2000 GB/s copied, driver 0.0; Some CPU; CUDA 0.0; minipinet at 1234567,"
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "least", "met"),
-    [(20, True, "yes"), (19.9, True, "no"), (20, False, "yes"), (20.1, False, "no"), (None, True, "not measured")],
-)
-def test_an_aim_is_met_from_the_goal_on(found: float | None, least: bool, met: str) -> None:
-    assert module("report").Target("aim", 20, found, "times", least).met == met
-
-
-def test_what_was_not_measured_is_not_met() -> None:
-    one = report(MUTAG=8e-4)
-    del one["datasets"]["MUTAG"]["seconds"]["pyg"]
-    met = {target.what: target.met for target in module("report").targets(one)}
-    assert met["an epoch of NCI1, captured"] == "not measured"
-    assert met["PyG's epoch of MUTAG by a captured one"] == "not measured"
-    one["datasets"]["MUTAG"]["seconds"]["pyg"] = [19 * 8e-4, 20 * 8e-4]
-    assert {target.what: target.met for target in module("report").targets(one)} == met | {
-        "PyG's epoch of MUTAG by a captured one": "no"
-    }
-
-
-def test_a_step_of_all_folds_has_all_their_bytes() -> None:
-    shares = [module("report").bandwidth_share(report(MUTAG=8e-4), "MUTAG", side) for side in ("captured", "folds")]
-    # Ten times the bytes in five times the time.
-    assert shares == pytest.approx([0.25, 0.5])
 
 
 def test_bytes_are_those_of_every_array_once() -> None:

@@ -24,33 +24,40 @@ class Target(NamedTuple):
     least: bool  #: whether `goal` is the least, or the most
 
     @property
+    def shown(self) -> str:
+        """What was found as the table has it, without its unit."""
+        return "–" if self.found is None else f"{self.found:.3g}"
+
+    @property
     def met(self) -> str:
+        """Whether the shown number reaches the goal."""
         if self.found is None:
             return "not measured"
-        return "yes" if (self.found >= self.goal if self.least else self.found <= self.goal) else "no"
+        shown = float(self.shown)
+        return "yes" if (shown >= self.goal if self.least else shown <= self.goal) else "no"
 
 
 def milliseconds(report: Report, name: str, side: str) -> float | None:
-    """Return the median milliseconds of an epoch of one fold, None if it was not timed."""
-    seconds = report["datasets"].get(name, {}).get("seconds", {}).get(side)
+    """Return the median milliseconds of an epoch of one fold, None if it was not timed or no time went by."""
+    seconds = _seconds(report, name, side)
     folds = report["folds"] if side == "folds" else 1
     return 1e3 * median(seconds) / folds if seconds else None
 
 
 def times_pyg(report: Report, name: str) -> float | None:
     """Return how many times as long PyG's epoch is as a captured one, the median over the rounds of both."""
-    seconds = report["datasets"].get(name, {}).get("seconds", {})
-    return paired_ratio(seconds["pyg"], seconds["captured"]) if "pyg" in seconds else None
+    pyg, captured = (_seconds(report, name, side) for side in ("pyg", "captured"))
+    return paired_ratio(pyg, captured) if pyg and captured else None
 
 
 def bandwidth_share(report: Report, name: str, side: str = "captured") -> float | None:
     """Return the share of the card's bandwidth that a step of one fold, or of all at once, achieves."""
-    ms = milliseconds(report, name, side)
-    if ms is None:
+    ms, copied = milliseconds(report, name, side), report["copy_bytes_per_second"]
+    one = report["datasets"].get(name, {})
+    if ms is None or not copied or not one["batches"]:
         return None
-    one = report["datasets"][name]
     seconds = 1e-3 * ms * (report["folds"] if side == "folds" else 1) / one["batches"]
-    return float(one["bytes"][side] / seconds / report["copy_bytes_per_second"])
+    return float(one["bytes"][side] / seconds / copied)
 
 
 def targets(report: Report) -> list[Target]:
@@ -64,7 +71,7 @@ def targets(report: Report) -> list[Target]:
         ),
         Target(
             f"{report['cross_validation']['folds']} folds of MUTAG, {report['cross_validation']['epochs']} epochs",
-            5, report["cross_validation"]["seconds"], "s", least=False,
+            5, report["cross_validation"]["seconds"] or None, "s", least=False,
         ),
     ]  # fmt: skip
 
@@ -85,7 +92,7 @@ def markdown(report: Report) -> str:
     lines += ["", "| aim | | found | met |", "|---|---|---|---|"]
     for aim in targets(report):
         what, goal, found, unit, least = aim
-        shown = "–" if found is None else f"{found:.3g} {unit}"
+        shown = aim.shown if found is None else f"{aim.shown} {unit}"
         lines.append(f"| {what} | at {'least' if least else 'most'} {goal:g} {unit} | {shown} | {aim.met} |")
     lines += ["", *(f"Not timed: {what}: {reason}." for what, reason in report["skipped"].items())]
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report["versions"].items()))
@@ -97,5 +104,13 @@ def markdown(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _seconds(report: Report, name: str, side: str) -> list[float]:
+    """Return the seconds of an epoch in each round; none if the clock did not move in one."""
+    seconds = report["datasets"].get(name, {}).get("seconds", {}).get(side) or []
+    return list(seconds) if min(seconds, default=0) > 0 else []
+
+
 def _times(ms: float | None, batches: int) -> str:
-    return "–" if ms is None else f"{ms:.3g} ({ms / batches:.2g})"
+    if ms is None:
+        return "–"
+    return f"{ms:.3g} ({ms / batches:.2g})" if batches else f"{ms:.3g} (–)"
