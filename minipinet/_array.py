@@ -187,8 +187,9 @@ def check_device(device: str) -> str:
     UsageError
         For any other value, and for ``"cuda"`` where it cannot be used: in one sentence, why.
     """
-    if device not in DEVICES:
-        raise UsageError(f"device: expected {', '.join(map(repr, DEVICES))}, got {device!r:.80}")
+    if not isinstance(device, str) or device not in DEVICES:
+        shown = " ".join(repr(device).split())
+        raise UsageError(f"device: expected 'cpu', 'cuda' or 'auto', got {shown:.80}")
     if device == "cpu":
         return device
     problem = card_problem()

@@ -83,7 +83,7 @@ def test_verify_takes_the_device_by_name(capsys: Capture) -> None:
     assert call(capsys, "verify", "--pair", "gate", "--device", "cpu", "--json").json["device"] == "cpu"
     status, out, err = call(capsys, "verify", "--device", "gpu")
     assert (status, out) == (2, "")
-    assert err == "minipinet: error: --device: expected 'cpu', 'cuda', 'auto', got 'gpu'\n"
+    assert err == "minipinet: error: --device: expected 'cpu', 'cuda' or 'auto', got 'gpu'\n"
 
 
 def test_verify_shows_what_was_refused_and_what_is_left_out(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

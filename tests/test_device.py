@@ -16,6 +16,22 @@ from minipinet._array import OLDEST_CUPY, card_problem, check_device
 from minipinet.errors import Notice, UsageError
 
 
+@pytest.mark.parametrize(
+    ("device", "shown"),
+    [
+        (np.array(["cpu", "cuda"]), r"array\(\['cpu', 'cuda'\], dtype='<U4'\)"),
+        (np.zeros((40, 40)), r"array\(\[\[0\., 0\., 0\., .*"),
+        (["cuda"], r"\['cuda'\]"),
+        (None, "None"),
+        ("gpu", "'gpu'"),
+    ],
+)
+def test_what_is_no_device_is_told_in_one_sentence(device: Any, shown: str) -> None:
+    with pytest.raises(UsageError, match=f"^device: expected 'cpu', 'cuda' or 'auto', got {shown}$") as told:
+        check_device(device)
+    assert len(str(told.value)) < 140
+
+
 class CompileException(Exception):  # noqa: N818
     """What CuPy raises where the compiler of kernels does not work."""
 

@@ -114,7 +114,7 @@ def test_without_a_card_cuda_is_refused_and_auto_falls_back(models: dict[str, Pi
         found = model.logits(DATA, device="auto")
     assert same_bits(found, model.logits(DATA))
     for device in ("gpu", None, 0):
-        with pytest.raises(UsageError, match=r"^device: expected 'cpu', 'cuda', 'auto', got "):
+        with pytest.raises(UsageError, match=r"^device: expected 'cpu', 'cuda' or 'auto', got "):
             model.predict(DATA, device=device)  # type: ignore[arg-type]
 
 
@@ -127,7 +127,7 @@ def test_scores_to_the_last_bit_are_the_cpus(models: dict[str, PiNet], card: lis
     with pytest.warns(Notice, match=r"^device: 'auto' comes to 'cpu': scores to the last bit"):
         found = model.logits(DATA, bitwise=True, device="auto")
     assert same_bits(found, model.logits(DATA, bitwise=True))
-    with pytest.raises(UsageError, match=r"^device: expected 'cpu', 'cuda', 'auto', got 'gpu'$"):
+    with pytest.raises(UsageError, match=r"^device: expected 'cpu', 'cuda' or 'auto', got 'gpu'$"):
         model.logits(DATA, bitwise=True, device="gpu")
     assert card == []
 

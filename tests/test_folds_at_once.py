@@ -269,6 +269,7 @@ def test_the_command_trains_folds_at_once(
         ("--folds-at-once 3", "expected 1 on the CPU (a card is device 'cuda' or 'auto'), got 3"),
         ("--folds-at-once 3 --device cpu", "expected 1 on the CPU (a card is device 'cuda' or 'auto'), got 3"),
         ("--folds-at-once 0 --device cuda", "expected a whole number of at least 1, got 0"),
+        ("--folds-at-once 3 --device cuda --folds 0", "expected 1 with --folds 0, which has no folds, got 3"),
         ("--folds-at-once many", "expected a whole number of at least 1, got 'many'"),
     ],
 )

@@ -63,6 +63,8 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
     if isinstance(args.folds, str) or args.folds < 0 or args.folds == 1:
         raise UsageError(f"folds: expected 2 or more, or 0 for one model on all graphs, got {args.folds!r}")
     check_folds_at_once(args.folds_at_once, 1 if args.jobs is None else whole("jobs", args.jobs), args.device)
+    if args.folds == 0 and args.folds_at_once != 1:
+        raise UsageError(f"folds_at_once: expected 1 with --folds 0, which has no folds, got {args.folds_at_once}")
     settings = settings.on_this_machine()
     if (args.resume or args.overwrite) and args.run_dir is None:
         flag = "--resume" if args.resume else "--overwrite"

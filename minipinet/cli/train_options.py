@@ -130,7 +130,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=common.whole_number,
         default=1,
         metavar="K",
-        help="folds that a card trains in one step, with --device cuda or auto (default: one after the other)",
+        help="folds that a card trains in one step, with --device cuda or auto (default: %(default)s, and then --jobs "
+        "processes share the card)",
     )
     running.add_argument("--run-dir", metavar="DIR", help="folder of this run (default: runs/DATASET-DATE-TIME)")
     again = running.add_mutually_exclusive_group()
