@@ -187,6 +187,16 @@ def test_bad_use_is_one_line_before_anything_is_measured(
     assert said.count("\n") == 1
 
 
+def test_a_folder_that_cannot_be_written_to_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = module("commandline")  # loaded before the question is answered otherwise
+    monkeypatch.setattr(found.os, "access", lambda path, mode: mode != found.os.W_OK)
+    with pytest.raises(SystemExit, match=r"^2$"):
+        found.parse(["--peers"])
+    assert "--output: expected a file in a folder that can be written to, got 'gpu_report.json'" in capsys.readouterr().err
+
+
 def test_as_many_folds_as_mutag_s_smaller_class_has_graphs() -> None:
     assert module("commandline").MOST_FOLDS == np.bincount(load_dataset("MUTAG").y).min()
 
