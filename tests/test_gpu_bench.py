@@ -194,7 +194,8 @@ def test_a_folder_that_cannot_be_written_to_is_refused(
     monkeypatch.setattr(found.os, "access", lambda path, mode: mode != found.os.W_OK)
     with pytest.raises(SystemExit, match=r"^2$"):
         found.parse(["--peers"])
-    assert "--output: expected a file in a folder that can be written to, got 'gpu_report.json'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--output: expected a file in a folder that can be written to, got 'gpu_report.json'" in said
 
 
 def test_as_many_folds_as_mutag_s_smaller_class_has_graphs() -> None:
