@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import sys
@@ -20,21 +19,12 @@ from minipinet.datasets import load_dataset
 from minipinet.params import init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
+from tests.gpu_scripts import FACTS, module, scripts
 from tests.kernels_on_host import HostLauncher, use_host_card
 
-ROOT = Path(__file__).resolve().parent.parent
-FACTS = {"card": "no card at all", "driver": "0.0", "versions": {"CUDA": "0.0"}}
+__all__ = ["scripts"]  # a fixture
+
 SMALL = ["--folds", "2", "--epochs", "2", "--rounds", "2", "--least", "1e-9", "--megabytes", "1"]
-
-
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("scripts", "scripts/gpu", "scripts/peers"):
-        monkeypatch.syspath_prepend(str(ROOT / folder))
-
-
-def module(name: str) -> Any:
-    return importlib.import_module(name)
 
 
 @pytest.fixture
