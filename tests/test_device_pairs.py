@@ -21,7 +21,7 @@ from minipinet.model import loss_backward, loss_forward
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import refine
 from minipinet.verify import VerificationError, check_pair, verify_all
-from minipinet.verify.card import on_card
+from minipinet.verify.card import bound_on_card, on_card
 from minipinet.verify.pairs import Pair, example_union, layer_pairs, model_pairs
 from minipinet.verify.planted import PlantedBug, plant
 from minipinet.verify.suite import CARD_REPEATS_WITHIN
@@ -39,12 +39,6 @@ def card(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def readable_pairs(dtype: str = "float64") -> list[Pair]:
     return layer_pairs(generator(), dtype) + model_pairs(generator(), dtype)
-
-
-def bound_on_card(function: Callable[..., Any]) -> Callable[..., Any]:
-    if isinstance(function, partial):
-        return partial(function.func, *to_card(function.args), **to_card(function.keywords))
-    return function
 
 
 def run_on_card(pair: Pair) -> tuple[Any, Any]:

@@ -29,7 +29,7 @@ def on_card(pair: Pair) -> Pair:
     >>> on_card(layer_pairs(np.random.default_rng(0))[4]).name
     'relu'
     """
-    there = _bound_on_card(pair.forward)
+    there = bound_on_card(pair.forward)
 
     def forward(**inputs: Any) -> tuple[Any, CardCache]:
         out, cache = there(**to_card(inputs))
@@ -42,7 +42,8 @@ def on_card(pair: Pair) -> Pair:
     return pair._replace(forward=forward, backward=backward)
 
 
-def _bound_on_card(function: Callable[..., Any]) -> Callable[..., Any]:
+def bound_on_card(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the arguments that are bound to it (by ``partial``) moved to the card."""
     if not isinstance(function, partial):
         return function
     return partial(function.func, *to_card(function.args), **to_card(function.keywords))
