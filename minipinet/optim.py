@@ -9,6 +9,9 @@ import numpy as np
 from minipinet._array import Array, xp_of
 from minipinet.network import Params
 
+#: Decay rates of both moments and the number added to sqrt(v_hat), as in algorithm 1.
+BETA1, BETA2, EPS = 0.9, 0.999, 1e-8
+
 
 class AdamState(NamedTuple):
     """Adam's memory: the number of steps taken and both moments, trees like the parameters."""
@@ -29,9 +32,9 @@ def adam_step(
     grads: Params,
     state: AdamState,
     lr: float = 1e-3,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    eps: float = 1e-8,
+    beta1: float = BETA1,
+    beta2: float = BETA2,
+    eps: float = EPS,
 ) -> tuple[Params, AdamState]:
     """Take one step: new parameters and new state; the arguments are not changed.
 
