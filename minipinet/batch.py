@@ -123,7 +123,7 @@ def select_batches(
 TOGETHER = 100_000
 
 
-def cast_finite(what: str, values: Array, dtype: str) -> Array:
+def _cast(what: str, values: Array, dtype: str) -> Array:
     """Convert finite float64 numbers to `dtype`; those that would become infinite are a DataError."""
     with np.errstate(over="ignore"):
         cast = values.astype(dtype)
@@ -173,7 +173,7 @@ def _build(quotient: Quotient, index: Array, cut: Array, dtype: str) -> Iterator
     count = quotient.counts.data[entry].astype(dtype)
     second = _select(quotient, 1, states, cut_2, dtype)
     first = _select(quotient, 0, second.kept, second.cut, dtype)
-    X = cast_finite("a feature", quotient.X[first.kept], dtype)
+    X = _cast("a feature", quotient.X[first.kept], dtype)
     cut_0, cut_E = first.cut.tolist(), ptr[cut].tolist()
     for b in range(len(cut) - 1):
         e = slice(cut_E[b], cut_E[b + 1])
@@ -193,8 +193,8 @@ def _select(quotient: Quotient, k: int, rows: Array, cut: Array, dtype: str) -> 
     indptr, entry = row_entries(level.A.indptr, rows)
     kept, indices, kept_cut = _by_rank(quotient, k, level.A.indices[entry], indptr[cut])
     at_own = level.at_own[rows] - level.A.indptr[rows] + indptr[:-1]
-    data = cast_finite("an edge weight", level.A.data[entry], dtype)
-    deg = cast_finite("the sum of a node's edge weights", level.deg[kept], dtype)
+    data = _cast("an edge weight", level.A.data[entry], dtype)
+    deg = _cast("the sum of a node's edge weights", level.deg[kept], dtype)
     return _Level(indptr, indices, data, at_own, deg, kept, kept_cut)
 
 
