@@ -7,11 +7,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
 from minipinet.errors import DataError, DivergedError
-from minipinet.fast.adam import adam_step
+from minipinet.fast.training import adam_step, training_threads
 from minipinet.network import Network, Params
 from minipinet.optim import AdamState
 from minipinet.settings import Settings
@@ -64,7 +63,8 @@ def together(
 
     Notes
     -----
-    One BLAS thread, so that the bits do not depend on how busy or how large the machine is.
+    One BLAS thread, so that the bits do not depend on how busy or how large the machine is
+    (`minipinet.fast.training.training_threads`).
 
     Examples
     --------
@@ -78,7 +78,7 @@ def together(
     """
     outcomes: dict[int, Outcome | None] = dict.fromkeys(range(len(trainings)))
     failed: dict[tuple[bool, int], DivergedError | DataError] = {}
-    with threadpool_limits(limits=1):
+    with training_threads():
         while outcomes:
             asks: dict[int, Ask] = {}
             for k, outcome in outcomes.items():

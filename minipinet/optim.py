@@ -67,7 +67,7 @@ def adam_step(
     m = beta1 * m + (1 - beta1) * g
     v = beta2 * v + (1 - beta2) * (g * g)
     w -= lr * (m / c1) / (np.sqrt(v / c2) + eps)
-    return _unflatten(w, params), AdamState(step, _unflatten(m, params), _unflatten(v, params))
+    return unflatten(w, params), AdamState(step, unflatten(m, params), unflatten(v, params))
 
 
 def _flatten(tree: Params, like: Params) -> Array:
@@ -77,7 +77,7 @@ def _flatten(tree: Params, like: Params) -> Array:
     return xp_of(leaves[0]).concatenate(leaves)
 
 
-def _unflatten(vector: Array, like: Params) -> Params:
+def unflatten(vector: Array, like: Params) -> Params:
     """Return the tree whose leaves are stretches of a vector."""
     leaves: list[Array] = []
     at = 0

@@ -25,7 +25,7 @@ from minipinet._files import (
     write_whole,
 )
 from minipinet.errors import DataError, MinipinetError, UsageError, notify
-from minipinet.fast.passes import compiled_passes
+from minipinet.fast.training import compiled_form
 from minipinet.train import EpochRecord, TrainState
 
 FORMAT = "minipinet run 1"
@@ -176,7 +176,7 @@ def _surroundings() -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:  # an extra, or a source tree that was not installed
             versions[package] = "unknown"
-    if compiled_passes() is None:
+    if compiled_form() is None:
         versions["numba"] = "not used"
     return {"versions": versions, "machine": platform.platform(), "command": sys.argv}
 

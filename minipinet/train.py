@@ -17,8 +17,7 @@ from minipinet._array import Array, numbers_below, on_device
 from minipinet.batch import make_batches
 from minipinet.errors import DivergedError, UsageError
 from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, score_batches
-from minipinet.fast.batch import make_fast_batches
-from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.training import loss_backward, loss_forward, make_fast_batches
 from minipinet.lockstep import Ask, Training, alone, train_batches
 from minipinet.network import Batch, Network, Params
 from minipinet.optim import AdamState, adam_init

@@ -22,10 +22,7 @@ import scipy
 from threadpoolctl import threadpool_limits
 
 from minipinet.datasets import Dataset, isomorphism_dataset, load_dataset
-from minipinet.fast.adam import adam_step
-from minipinet.fast.batch import make_fast_batches
-from minipinet.fast.model import loss_backward, loss_forward
-from minipinet.fast.passes import compiled_passes
+from minipinet.fast.training import adam_step, compiled_form, loss_backward, loss_forward, make_fast_batches
 from minipinet.optim import AdamState, adam_init
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import Quotient, refine
@@ -83,7 +80,7 @@ def main() -> None:
         ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    form = "in NumPy" if compiled_passes() is None else "compiled"
+    form = "in NumPy" if compiled_form() is None else "compiled"
     lines = [
         f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"SciPy {scipy.__version__}, passes {form}, commit {commit.stdout.strip() or 'unknown'}, float32, batch 50, "

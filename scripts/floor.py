@@ -23,9 +23,8 @@ from peers.problem import BATCH_SIZE, DATASETS, load
 from threadpoolctl import threadpool_limits
 
 from minipinet.datasets import Dataset
-from minipinet.fast.adam import adam_step
-from minipinet.fast.batch import FastBatch, make_fast_batches
-from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.batch import FastBatch
+from minipinet.fast.training import adam_step, loss_backward, loss_forward, make_fast_batches
 from minipinet.optim import adam_init
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import Quotient, refine

@@ -28,9 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet.datasets import load_dataset
-from minipinet.fast.adam import adam_step
-from minipinet.fast.batch import make_fast_batches
-from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.training import adam_step, loss_backward, loss_forward, make_fast_batches
 from minipinet.optim import adam_init
 from minipinet.params import init_params
 from minipinet.quotient import refine

@@ -14,13 +14,12 @@ import pytest
 
 from minipinet._array import Array
 from minipinet.datasets import isomorphism_dataset, load_dataset
-from minipinet.fast import numpy_passes, propagation, readout
+from minipinet.fast import pooled, products, readout
 from minipinet.fast.batch import make_fast_batches
 from minipinet.fast.model import loss_backward, loss_forward
 from minipinet.fast.readout import TwoClassCache
 from minipinet.params import init_params
 from minipinet.quotient import refine
-from tests.passes import use_passes
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -66,9 +65,8 @@ def test_the_count_of_products_is_what_training_does(
     script: Any, name: str, hidden: int, out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 5 hidden columns the first layer of MUTAG is A~ (X W): its 7 features are more."""
-    use_passes("numpy", monkeypatch)
     Counted.counting = counting = Counting()
-    for module in (propagation, readout, numpy_passes):
+    for module in (products, readout, pooled):
         monkeypatch.setattr(module, "np", counting)
     dataset = load_dataset("MUTAG") if name == "MUTAG" else isomorphism_dataset(0)
     params = init_params(np.random.default_rng(0), dataset.num_features, dataset.num_classes, hidden=hidden, out=out)

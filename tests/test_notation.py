@@ -34,14 +34,17 @@ MATHS = (
     + [
         PACKAGE / "fast" / f"{name}.py"
         for name in (
-            "numpy_passes",
-            "numba_passes",
-            "numba_readout",
             "propagation",
+            "products",
             "readout",
             "pooled",
             "batch",
             "model",
+            "compiled/propagation",
+            "compiled/readout",
+            "compiled/pooled",
+            "compiled/loss",
+            "compiled/model",
         )
     ]
     + [PACKAGE / "cuda" / f"{name}.py" for name in ("buffers", "step")]

@@ -12,12 +12,13 @@ from minipinet._array import Array
 from minipinet.batch import SelectedRows
 from minipinet.datasets import load_dataset
 from minipinet.errors import DataError
-from minipinet.fast.batch import FastBatch, make_fast_batches
+from minipinet.fast.batch import FastBatch
+from minipinet.fast.training import make_fast_batches
 from minipinet.graphs import as_graph, permute_nodes
 from minipinet.quotient import Quotient, refine
 from minipinet.union import DisjointUnion, disjoint_union, graph_at
 from tests import strategies
-from tests.passes import use_passes
+from tests.forms import use_form
 
 
 def matrices(rows: SelectedRows) -> tuple[Array, Array]:
@@ -50,7 +51,7 @@ def check_selection(quotient: Quotient, index: Array, size: int, monkeypatch: py
     for dtype in ("float32", "float64"):
         found = []
         for form in ("numpy", "numba"):
-            use_passes(form, monkeypatch)
+            use_form(form, monkeypatch)
             found.append(list(make_fast_batches(quotient, index, size, dtype)))
         for plain, compiled in zip(*found, strict=True):
             for a, b in zip(leaves(plain), leaves(compiled), strict=True):
@@ -63,7 +64,7 @@ def check_selection(quotient: Quotient, index: Array, size: int, monkeypatch: py
 
 def test_states_come_in_the_order_of_the_graphs_that_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the numbers of nodes, and whatever other graphs there are: sums over states keep their order."""
-    use_passes("numba", monkeypatch)
+    use_form("numba", monkeypatch)
     data, rng = load_dataset("MUTAG")[:30], np.random.default_rng(0)
     graphs = [graph_at(data.graphs, g) for g in range(30)]
     moved = [permute_nodes(graph, rng.permutation(graph.N)) for graph in graphs]
@@ -93,7 +94,7 @@ def test_what_a_dtype_does_not_hold_is_said_by_either(graph: Any, monkeypatch: p
     quotient = refine(disjoint_union([as_graph([[0]], [[1.0]]), as_graph(*graph, weighted=True)]))
     said = []
     for form in ("numpy", "numba"):
-        use_passes(form, monkeypatch)
+        use_form(form, monkeypatch)
         with pytest.raises(DataError) as error:
             list(make_fast_batches(quotient, [0, 1], 1))
         said.append(str(error.value))

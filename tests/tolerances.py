@@ -82,5 +82,7 @@ def _over(actual: Any, expected: Any, scale: float) -> float:
     return 0.0 if difference == 0 else difference / scale if scale else float("inf")
 
 
-# A pass compiled against its lines in NumPy, relative and absolute: at most ten terms in another order, or contracted.
-PASSES = {"float32": (1e-4, 1e-5), "float64": (1e-12, 1e-13)}
+# The compiled form against that in NumPy: sums in another order, or contracted. Numbers relative and absolute,
+# gradients relative to the largest entry of their parameter.
+COMPILED = {"float32": (1e-4, 1e-5), "float64": (1e-12, 1e-13)}
+COMPILED_GRADIENT = {"float32": 1e-4, "float64": 1e-12}

@@ -51,7 +51,12 @@ PAIRS = (
     "fast.pooled.wide",
     "fast.loss",
     "fast.loss.fixed_pq",
+    "fast.loss.wide",
     "fast.loss.three_classes",
+    "compiled.loss",
+    "compiled.loss.fixed_pq",
+    "compiled.loss.wide",
+    "compiled.loss.three_classes",
 )
 
 

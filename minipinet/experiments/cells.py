@@ -22,7 +22,7 @@ from minipinet.errors import Notice, UsageError
 from minipinet.experiments.data import ISOMORPHISM, TESTED, TRAINED, load_cell_data
 from minipinet.experiments.protocols import Split, candidates, count_duplicates, run_split, splits
 from minipinet.experiments.records import Cell, Row
-from minipinet.fast.passes import compiled_passes
+from minipinet.fast.training import compiled_form
 from minipinet.splits import fold_seed
 
 _PACKAGES = ("minipinet", "numpy", "scipy", "numba", "scikit-learn", "pynauty")
@@ -157,7 +157,7 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "none"
-    if compiled_passes() is None:
+    if compiled_form() is None:
         found["numba"] = "none"
     digest = hashlib.sha256()
     folder = Path(__file__).resolve().parent.parent

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minipinet._array import Array
-from minipinet.batch import SelectedRows, chosen_graphs, select_batches
-from minipinet.fast import passes
+from minipinet.batch import SelectedRows, select_batches
 from minipinet.quotient import Quotient
 
 
@@ -34,15 +33,5 @@ def make_fast_batches(
     quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str = "float32"
 ) -> Iterator[FastBatch]:
     """Cut `index` into batches and build one after the other; arguments and errors as for `make_batches`."""
-    if passes.compiled_passes() is None:
-        for (X, first, second, ptr, state, count), kind in select_batches(
-            quotient, index, batch_size, dtype, once=True
-        ):
-            yield FastBatch(X, (first, second), Entries(ptr.astype(np.int32), state, count), kind)
-        return
-    from minipinet.fast.selection import selector
-
-    index, batch_size = chosen_graphs(quotient, index, batch_size, dtype)
-    select = selector(quotient, dtype)
-    for at in range(0, len(index), batch_size):
-        yield select(index[at : at + batch_size])
+    for (X, first, second, ptr, state, count), kind in select_batches(quotient, index, batch_size, dtype, once=True):
+        yield FastBatch(X, (first, second), Entries(ptr.astype(np.int32), state, count), kind)

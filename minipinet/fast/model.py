@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from minipinet._array import Array
 from minipinet.fast.batch import FastBatch
-from minipinet.fast.passes import passes_of
 from minipinet.fast.pooled import PooledCache, pooled_backward, pooled_forward
 from minipinet.fast.propagation import (
     MessagePassingCache,
@@ -18,7 +17,7 @@ from minipinet.fast.propagation import (
 from minipinet.fast.readout import TwoClassCache, two_class_backward, two_class_forward
 from minipinet.model import MESSAGE_KERNELS
 from minipinet.params import PiNetParams, gate_backward, pq_values
-from minipinet.readout import CrossEntropyCache
+from minipinet.readout import CrossEntropyCache, log_softmax, softmax_cross_entropy_backward
 
 
 class PiNetCache(NamedTuple):
@@ -36,10 +35,10 @@ class PiNetCache(NamedTuple):
 
 def pinet_forward(params: PiNetParams, batch: FastBatch, pq: Array | None = None) -> tuple[Array, PiNetCache]:
     """Score each kind of graph, (K, C), as :func:`minipinet.model.pinet_forward`; two classes by (0, difference)."""
-    p, q = _pq_of_layers(params, pq)
+    p, q = pq_of_layers(params, pq)
     first, second = batch.layers
     W_D, b_D = params.W_D, params.b_D
-    (W_0, W_1), (b_0, b_1) = _of_layers(params)
+    W_0, W_1, b_0, b_1 = of_layers(params)
     M = np.empty((2, *batch.X.shape), batch.X.dtype)
     M[:] = batch.X
     # R = relu(message_passing(X)), both stacks. In place: where the cache holds H_0 too, backward multiplies it by a
@@ -61,7 +60,6 @@ def pinet_forward(params: PiNetParams, batch: FastBatch, pq: Array | None = None
 def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetParams:
     """Return the gradients of all parameters: the forward pass read upwards."""
     first, R, second, Z_X, readout, p, q, learned = cache
-    passes = passes_of(R)
     # logits = readout(softmax(H_A1), Z_X)
     dH_1 = np.empty((2, *Z_X.shape), Z_X.dtype)
     if isinstance(readout, TwoClassCache):
@@ -69,12 +67,12 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetParams:
     else:
         _, _, dW_D, db_D = pooled_backward(dlogits, readout, dH_1)
     # Z_X = relu(H_X1)
-    passes.relu_backward(dH_1[1:], Z_X[None])
+    dH_1[1] *= Z_X > 0
     # H_1 = message_passing(R)
     upper = message_passing_backward(dH_1, second, learned=learned)
     # R = relu(H_0)
     dR = upper.dM
-    passes.relu_backward(dR, R)
+    dR *= R > 0
     # H_0 = message_passing(X)
     lower = message_passing_backward(dR, first, learned=learned, inputs=False)
     dp_raw = dq_raw = None
@@ -90,22 +88,21 @@ def pinet_backward(dlogits: Array, cache: PiNetCache) -> PiNetParams:
     )  # fmt: skip
 
 
-Both = tuple[Array, Array]
+Both: TypeAlias = tuple[Array, Array]
+Weights: TypeAlias = tuple[Both, Both, Both | None, Both | None]
 
 
-def _of_layers(params: PiNetParams) -> tuple[tuple[Both, Both], tuple[Both | None, Both | None]]:
-    """Return W and b of both layers, those of the attention stack before those of the features stack."""
+def of_layers(params: PiNetParams) -> Weights:
+    """Return W_0, W_1, b_0 and b_1: of each layer the attention stack's and the features stack's."""
     W_A0, W_A1, W_X0, W_X1, _, b_A0, b_A1, b_X0, b_X1, *_ = params
-    biases = (None, None) if b_A0 is None else ((b_A0, b_X0), (b_A1, b_X1))
-    return ((W_A0, W_X0), (W_A1, W_X1)), biases
+    if b_A0 is None:
+        return (W_A0, W_X0), (W_A1, W_X1), None, None
+    return (W_A0, W_X0), (W_A1, W_X1), (b_A0, b_X0), (b_A1, b_X1)
 
 
-def _pq_of_layers(params: PiNetParams, pq: Array | None) -> tuple[Array, Array]:
+def pq_of_layers(params: PiNetParams, pq: Array | None) -> Both:
     """Return p and q, (2, 2) each, a row a layer, a column a stack."""
-    if params.p_raw is None or pq is not None:
-        p, q = pq_values(params, pq).T
-    else:
-        p, q = (passes_of(raw).gate(raw) for raw in (params.p_raw, params.q_raw))
+    p, q = pq_values(params, pq).T
     return np.ascontiguousarray(p.reshape(2, 2).T), np.ascontiguousarray(q.reshape(2, 2).T)
 
 
@@ -124,23 +121,53 @@ def loss_forward(
     params: PiNetParams, batch: FastBatch, y: Array, pq: Array | None = None, l2: float = 0.0
 ) -> tuple[Array, LossCache]:
     """Return the loss that training minimises, as :func:`minipinet.model.loss_forward` does."""
-    l2 = float(l2)  # a NumPy scalar would lift float32 to float64
     logits, pinet = pinet_forward(params, batch, pq)
-    loss, log_probabilities = passes_of(logits).cross_entropy_forward(logits, batch.kind, y)
-    if l2:
-        loss = loss + l2 * sum((getattr(params, name) ** 2).sum() for name in MESSAGE_KERNELS)
-    return loss, LossCache(params, pinet, batch.kind, len(logits), CrossEntropyCache(log_probabilities, y), l2)
+    loss, log_probabilities = cross_entropy_forward(logits, batch.kind, y)
+    return loss + kernel_penalty(params, l2), LossCache(
+        params, pinet, batch.kind, len(logits), CrossEntropyCache(log_probabilities, y), l2
+    )
 
 
 def loss_backward(dloss: Array, cache: LossCache) -> PiNetParams:
     """Return the gradient of every parameter for a cotangent of the loss (1 to train)."""
     params, pinet, kind, K, (log_probabilities, y), l2 = cache
     # loss = cross_entropy(logits[kind])
-    dlogits = passes_of(log_probabilities).cross_entropy_backward(dloss, log_probabilities, kind, y, K)
+    dlogits = cross_entropy_backward(dloss, log_probabilities, kind, y, K)
     # logits = pinet(params)
     grads = pinet_backward(dlogits, pinet)
-    if l2:
-        # loss += l2 * sum of W^2 over the message-passing kernels
-        decay = {name: getattr(grads, name) + 2 * l2 * dloss * getattr(params, name) for name in MESSAGE_KERNELS}
-        grads = grads._replace(**decay)
-    return grads
+    return penalty_gradient(grads, params, dloss, l2)
+
+
+def kernel_penalty(params: PiNetParams, l2: float) -> Array | float:
+    """Return l2 times the sum of the squares of the message-passing kernels."""
+    # A NumPy scalar would lift float32 to float64.
+    return float(l2) * sum((getattr(params, name) ** 2).sum() for name in MESSAGE_KERNELS) if l2 else 0.0
+
+
+def penalty_gradient(grads: PiNetParams, params: PiNetParams, dloss: Array, l2: float) -> PiNetParams:
+    """Return the gradients with that of `kernel_penalty` added, for a cotangent of the loss."""
+    if not l2:
+        return grads
+    # loss += l2 * sum of W^2
+    decay = {name: getattr(grads, name) + 2 * float(l2) * dloss * getattr(params, name) for name in MESSAGE_KERNELS}
+    return grads._replace(**decay)
+
+
+def cross_entropy_forward(Z: Array, kind: Array, y: Array) -> tuple[Array, Array]:
+    """Return the mean cross-entropy of graphs of these kinds, and their log-probabilities, (B, C)."""
+    log_probabilities = log_softmax(Z)[kind]
+    return -log_probabilities[np.arange(len(y)), y].mean(), log_probabilities
+
+
+def cross_entropy_backward(dloss: Array, log_probabilities: Array, kind: Array, y: Array, K: int) -> Array:
+    """Return the gradient of the kinds' logits, (K, C).
+
+    0 in place of what is too small to move a weight (Adam adds 1e-8 to its divisor; 1e-19 in float32): products of such
+    numbers can be denormal, which takes a processor ten times as long, and so do the products that these get into:
+    with raw attributes as features, where weights of attention span the whole range, all of them.
+    """
+    dZ = softmax_cross_entropy_backward(dloss, CrossEntropyCache(log_probabilities, y))
+    dkinds = np.zeros((K, dZ.shape[1]), dZ.dtype)
+    np.add.at(dkinds, kind, dZ)
+    dkinds[abs(dkinds) < float(np.finfo(dkinds.dtype).tiny) ** 0.5] = 0
+    return dkinds

@@ -9,7 +9,7 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet.batch import SelectedRows
-from minipinet.fast.passes import passes_of
+from minipinet.fast.products import add_product, add_transposed_product, dense_products
 
 
 class PropagateCache(NamedTuple):
@@ -48,7 +48,21 @@ def propagate_forward(M: Array, p: Array, q: Array, rows: SelectedRows) -> tuple
     cache : PropagateCache
         2 (nnz(A) + n_in) numbers beyond M and H.
     """
-    H, A_tilde, s = passes_of(rows.data, M, p, q).propagate_forward(*rows, M, p, q)
+    indptr, indices, weight, at_own, deg = rows
+    base = p[:, None] + (1 - p[:, None]) * deg
+    lone = base == 0
+    s = 1 / np.sqrt(base + lone)
+    s[lone] = 0
+    row_own = np.repeat(indices[at_own], np.diff(indptr))  # of each entry, its row's own column
+    A_tilde = np.empty((len(p), len(weight)), np.result_type(weight, s, q))
+    # A + qI, then times s_i s_j
+    A_tilde[:] = weight
+    A_tilde[:, at_own] += q[:, None]
+    A_tilde *= s.take(row_own, axis=1)
+    A_tilde *= s.take(indices, axis=1)
+    H = np.zeros((len(M), len(at_own), M.shape[2]), np.result_type(A_tilde, M))
+    for k in range(len(M)):
+        add_product(indptr, indices, A_tilde[k], M[k], H[k])
     return H, PropagateCache(M, H, A_tilde, s, rows)
 
 
@@ -59,11 +73,20 @@ def propagate_backward(dH: Array, cache: PropagateCache, learned: bool = True) -
     s_i dL/ds_i = <dH_i, H_i> from the rows and <dM_i, M_i> from the columns.
     """
     M, H, A_tilde, s, (indptr, indices, _, at_own, deg) = cache
-    # H_k = A~_k M_k, A~ = S (A + qI) S
-    dM, dp, dq = passes_of(dH, M, A_tilde).propagate_backward(
-        indptr, indices, at_own, deg, dH, M, H, A_tilde, s, learned
-    )
-    return PropagateGrads(dM, dp, dq) if learned else PropagateGrads(dM, None, None)
+    # H_k = A~_k M_k
+    dM = np.zeros(M.shape, np.result_type(A_tilde, dH))
+    for k in range(len(M)):
+        add_transposed_product(indptr, indices, A_tilde[k], dH[k], dM[k])
+    if not learned:
+        return PropagateGrads(dM, None, None)
+    own = indices[at_own]
+    # s = (p + (1-p) deg)^(-1/2), so d ln(s) / dp = -s^2 (1 - deg) / 2
+    s2 = s * s
+    slope = -0.5 * s2 * (1 - deg)
+    dp = np.vecdot(np.vecdot(dH, H), slope.take(own, axis=1)) + np.vecdot(np.vecdot(dM, M), slope)
+    # the entry at a row's own state is s_i^2 (A_ii + q), i the row's own state
+    dq = np.vecdot(np.vecdot(dH, M.take(own, axis=1)), s2.take(own, axis=1))
+    return PropagateGrads(dM, dp, dq)
 
 
 class MessagePassingCache(NamedTuple):
@@ -107,10 +130,10 @@ def message_passing_forward(
     """
     if W[0].shape[0] < W[0].shape[1]:
         K, propagate = propagate_forward(M, p, q, rows)
-        H = _products(K, W)
+        H = dense_products(K, W)
     else:
         K = M
-        H, propagate = propagate_forward(_products(M, W), p, q, rows)
+        H, propagate = propagate_forward(dense_products(M, W), p, q, rows)
     if b is not None:
         H = H + np.stack(b)[:, None]  # the cache holds H
     return H, MessagePassingCache(K, W, b, propagate)
@@ -125,21 +148,13 @@ def message_passing_backward(
     db = None if b is None else dH.sum(axis=1)
     if W[0].shape[0] < W[0].shape[1]:
         # H = K W, K = A~ M
-        dW = _products(K.transpose(0, 2, 1), dH)
+        dW = dense_products(K.transpose(0, 2, 1), dH)
         if not (learned or inputs):
             return MessagePassingGrads(None, dW, db, None, None)
-        dM, dp, dq = propagate_backward(_products(dH, [x.T for x in W]), propagate, learned)
+        dM, dp, dq = propagate_backward(dense_products(dH, [x.T for x in W]), propagate, learned)
     else:
         # H = A~ (M W), K = M
         dMW, dp, dq = propagate_backward(dH, propagate, learned)
-        dW = _products(K.transpose(0, 2, 1), dMW)
-        dM = _products(dMW, [x.T for x in W]) if inputs else None
+        dW = dense_products(K.transpose(0, 2, 1), dMW)
+        dM = dense_products(dMW, [x.T for x in W]) if inputs else None
     return MessagePassingGrads(dM, dW, db, dp, dq)
-
-
-def _products(x: Array, y: Sequence[Array]) -> Array:
-    """Return the products of two pairs of matrices, (2, m, n), without placing the matrices in one array before."""
-    out = np.empty((2, x.shape[1], y[0].shape[1]), np.result_type(x, y[0]))
-    for k in range(2):
-        np.matmul(x[k], y[k], out=out[k])
-    return out

@@ -9,8 +9,8 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet.attention_readout import FUSED_RANGE
+from minipinet.fast import model
 from minipinet.fast.batch import FastBatch, make_fast_batches
-from minipinet.fast.model import LossCache, loss_backward, loss_forward
 from minipinet.fast.pooled import pooled_backward, pooled_forward
 from minipinet.fast.propagation import (
     message_passing_backward,
@@ -19,6 +19,7 @@ from minipinet.fast.propagation import (
     propagate_forward,
 )
 from minipinet.fast.readout import two_class_backward, two_class_forward
+from minipinet.fast.training import compiled_form
 from minipinet.params import PiNetParams
 from minipinet.quotient import refine
 from minipinet.union import DisjointUnion
@@ -31,8 +32,10 @@ def example_fast_batch(union: DisjointUnion, dtype: str = "float64", *, merge: b
     return next(make_fast_batches(refine(union, merge=merge), np.arange(G), G, dtype))
 
 
-def fast_pairs(rng: np.random.Generator, dtype: str = "float64", *, model: bool = True) -> list[Pair]:
-    """Return the pairs that training is made of, and the loss that it minimises, at inputs drawn from `rng`.
+def fast_pairs(rng: np.random.Generator, dtype: str = "float64", *, whole: bool = True) -> list[Pair]:
+    """Return the pairs that training is made of and, with `whole`, its loss, at inputs drawn from `rng`.
+
+    The loss of the compiled form too, where Numba is installed.
 
     Examples
     --------
@@ -66,7 +69,7 @@ def fast_pairs(rng: np.random.Generator, dtype: str = "float64", *, model: bool 
         Pair("fast.pooled", *pooled, stacks(3), SMOOTH),
         Pair("fast.pooled.wide", *pooled, stacks(3, beyond), SMOOTH),
     ]
-    if model:
+    if whole:
         pairs += _losses(rng, batch)
     return [pair._replace(inputs=cast(pair.inputs, dtype)) for pair in pairs]
 
@@ -76,12 +79,19 @@ def _losses(rng: np.random.Generator, batch: FastBatch) -> list[Pair]:
     two = example_params(rng, 2, bias=True, learned_pq=True)
     three = example_params(rng, 3, bias=True, learned_pq=True)
     fixed = example_params(rng, 2, bias=False, learned_pq=False)
+    wide = two._replace(b_A1=np.full(two.W_A1.shape[1], 2 * FUSED_RANGE))
 
-    def loss(params: PiNetParams, pq: Array | None = None, C: int = 2) -> tuple[Array, LossCache]:
-        return loss_forward(params, batch, np.arange(len(batch.kind)) % C, pq, l2=0.25)
+    def losses(form: Any, name: str) -> list[Pair]:
+        def loss(params: PiNetParams, pq: Array | None = None, C: int = 2) -> tuple[Array, Any]:
+            result: tuple[Array, Any] = form.loss_forward(params, batch, np.arange(len(batch.kind)) % C, pq, l2=0.25)
+            return result
 
-    return [
-        Pair("fast.loss", loss, loss_backward, {"params": two}, WHOLE),
-        Pair("fast.loss.fixed_pq", partial(loss, pq=pq), loss_backward, {"params": fixed}, WHOLE),
-        Pair("fast.loss.three_classes", partial(loss, C=3), loss_backward, {"params": three}, WHOLE),
-    ]
+        return [
+            Pair(name, loss, form.loss_backward, {"params": two}, WHOLE),
+            Pair(f"{name}.fixed_pq", partial(loss, pq=pq), form.loss_backward, {"params": fixed}, WHOLE),
+            Pair(f"{name}.wide", loss, form.loss_backward, {"params": wide}, WHOLE),
+            Pair(f"{name}.three_classes", partial(loss, C=3), form.loss_backward, {"params": three}, WHOLE),
+        ]
+
+    compiled = compiled_form()
+    return losses(model, "fast.loss") + (losses(compiled["model"], "compiled.loss") if compiled else [])

@@ -64,7 +64,7 @@ def verify_all(
         For inputs, cotangents and directions.
     device : {"cpu", "cuda", "auto"}
         Where the pairs compute; what is drawn and compared is NumPy's. On a card the pairs of `minipinet.fast`, which
-        are the CPU's own, are left out.
+        are the CPU's own, are left out. Those of its compiled form take Numba.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def _project_pairs(model: bool, dtype: str, seed: int, device: str) -> list[Pair
     whole = model_pairs(np.random.default_rng(seed), dtype) if model else []
     if device == "cuda":
         return list(map(on_card, layers + whole))
-    return layers + whole + fast_pairs(np.random.default_rng(seed), dtype, model=model)
+    return layers + whole + fast_pairs(np.random.default_rng(seed), dtype, whole=model)
 
 
 def _is_named(name: str, asked: str) -> bool:

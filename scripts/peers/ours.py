@@ -7,9 +7,14 @@ import scipy.sparse
 from serve import Arrays, serve
 from threadpoolctl import threadpool_limits
 
-from minipinet.fast.adam import adam_step
-from minipinet.fast.batch import make_fast_batches
-from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.training import (
+    adam_step,
+    compiled_form,
+    loss_backward,
+    loss_forward,
+    make_fast_batches,
+    training_threads,
+)
 from minipinet.optim import adam_init
 from minipinet.params import PiNetParams
 from minipinet.quotient import refine
@@ -22,7 +27,11 @@ class Ours:
     """PiNet with hand-written passes."""
 
     def __init__(self, arrays: Arrays, threads: int) -> None:
-        threadpool_limits(threads)
+        if compiled_form() is None:
+            threadpool_limits(threads)
+        else:
+            self.threads = training_threads(threads)  # held as long as the process
+            self.threads.__enter__()
         N, size = int(arrays["ptr"][-1]), int(arrays["batch_size"])
         A = scipy.sparse.csr_array((arrays["weight"].astype(float), arrays["indices"], arrays["indptr"]), shape=(N, N))
         self.quotient = refine(DisjointUnion(A, arrays["X"].astype(float), arrays["ptr"]))
