@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,22 @@ print(counts[0] > 12, counts[1] > counts[0], counts[1] == counts[2] == counts[3]
         [sys.executable, "-c", code], env=environment(), text=True, capture_output=True, timeout=600, check=True
     )
     assert done.stdout == "True True True\n"
+
+
+def test_a_terminal_is_told_once_that_a_step_is_being_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def happened(module: str) -> Any:
+        return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=module))})
+
+    told = jit._Told()
+    told.on_start(happened(compiled.__name__))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told.on_start(happened("another.module"))
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        told.on_start(happened(compiled.__name__))
+    assert capsys.readouterr().err.count("Numba compiles the training step") == 1
 
 
 def test_numba_can_be_left_aside() -> None:

@@ -13,7 +13,7 @@ import minipinet.train
 from minipinet._tree import named_leaves
 from minipinet.errors import DivergedError, UsageError
 from minipinet.evaluation import Evaluation, evaluate
-from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.training import loss_backward, loss_forward
 from minipinet.train import TrainState, chosen_params, fit, is_finished
 from tests.small_data import same_bits
 from tests.small_training import ALL, DATA, QUOTIENT, SMALL, train

@@ -15,7 +15,7 @@ import minipinet.train
 from minipinet._tree import named_leaves
 from minipinet.datasets import dataset_from_graphs
 from minipinet.evaluation import evaluate
-from minipinet.fast.model import loss_backward, loss_forward
+from minipinet.fast.training import loss_backward, loss_forward
 from minipinet.graphs import as_graph
 from minipinet.quotient import refine
 from minipinet.train import TrainState, fit, start

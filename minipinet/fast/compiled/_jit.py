@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core import event
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
@@ -19,6 +21,24 @@ PRANGE = dict.fromkeys(("comprehension", "reduction", "inplace_binop", "setitem"
 PRANGE |= {"prange": True}
 
 _two_threads = ContextVar("two_threads", default=False)
+
+
+class _Told(event.Listener):  # type: ignore[misc]
+    """Says on a terminal, once, why the first step of a training takes so long."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
+        if ours and not self.told and sys.stderr.isatty():
+            print("Numba compiles the training step: once on this machine, for half a minute.", file=sys.stderr)
+            self.told = True
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Told())
 
 
 def compiled(function: Loop) -> Loop:
@@ -77,7 +97,12 @@ def _quick_threads() -> bool:
 
 def _compiled(function: Loop, freedom: set[str], parallel: Any = False) -> Loop:
     # NaN and infinity keep their meaning: a training that diverges has to show it.
-    options = {"nogil": True, "error_model": "numpy", "fastmath": freedom, "parallel": parallel}
+    options = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": freedom,
+        "parallel": parallel and dict(parallel),
+    }  # Numba empties it
     try:
         return _jit(function, cache=True, **options)
     except RuntimeError:  # there is no folder that the compiled loop could be kept in

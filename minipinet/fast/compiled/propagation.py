@@ -77,9 +77,9 @@ def stack_backward(
 @compiled
 def empty_layer(F_in: int, W: Both, rows: Rows) -> Layer:
     _, _, weight, at_own, deg = rows
-    n_out, n_in, F_out, dtype = len(at_own), len(deg), W[0].shape[1], weight.dtype
-    K = np.empty((2, n_out, F_in) if F_in < F_out else (2, n_in, F_out), dtype)
-    return K, np.empty((2, n_out, F_out), dtype), np.empty((2, len(weight)), dtype), np.empty((2, n_in), dtype)
+    n_out, n_in, F, dtype = len(at_own), len(deg), W[0].shape[1], weight.dtype
+    K = np.empty((2, n_out, F_in) if F_in < F else (2, n_in, F), dtype)
+    return K, np.empty((2, n_out, F), dtype), np.empty((2, len(weight)), dtype), np.empty((2, n_in), dtype)
 
 
 @compiled
@@ -199,10 +199,10 @@ def multiply_backward(
                 dM_j[f] += a_ij * dH_i[f]
         if learned:
             own = indices[at_own[i]]
-            H_i, M_own, s2, of_row, of_own = H[i], M[own], s[own] * s[own], zero, zero
+            H_i, M_i, s2, of_row, of_own = H[i], M[own], s[own] * s[own], zero, zero
             for f in range(F):
                 of_row += dH_i[f] * (H_i[f] if b is None else H_i[f] - b[f])
-                of_own += dH_i[f] * M_own[f]
+                of_own += dH_i[f] * M_i[f]
             # s_i dL/ds_i has <dH_i, H_i>, d ln(s) / dp = -s^2 (1 - deg) / 2; the row's own entry is s_i^2 (A_ii + q)
             dp -= of_row * s2 * (1 - deg[own]) / 2
             dq += of_own * s2

@@ -22,8 +22,8 @@ ADAM_BUGS = (
         ),
         Row(
             "Adam", "moments kept in each other's place",
-            "return _unflatten(w, params), AdamState(step, _unflatten(m, params), _unflatten(v, params))",
-            "return _unflatten(w, params), AdamState(step, _unflatten(v, params), _unflatten(m, params))",
+            "return unflatten(w, params), AdamState(step, unflatten(m, params), unflatten(v, params))",
+            "return unflatten(w, params), AdamState(step, unflatten(v, params), unflatten(m, params))",
             "two trees of the same shape",
         ),
         Row(
