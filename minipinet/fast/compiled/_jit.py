@@ -16,10 +16,6 @@ from numba.core import event
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
-#: Only what is written as a `prange` loop runs on several threads.
-PRANGE = dict.fromkeys(("comprehension", "reduction", "inplace_binop", "setitem", "numpy", "stencil", "fusion"), False)
-PRANGE |= {"prange": True}
-
 _two_threads = ContextVar("two_threads", default=False)
 
 
@@ -58,10 +54,13 @@ def summing(function: Loop) -> Loop:
 
 
 def halving(function: Loop) -> Loop:
-    """Compile a function twice, with its `prange` loops on one thread and on two; the bits are the same."""
+    """Compile a function twice, with its `prange` loops on one thread and on two; the bits are the same.
+
+    Sums belong into functions that it calls: here Numba would spread them over the threads.
+    """
     twin = cast(Loop, FunctionType(function.__code__, function.__globals__, function.__name__))
     twin.__qualname__ = f"{function.__qualname__}_on_two"  # the name by which Numba keeps it on disk
-    one, two = _compiled(function, {"contract"}), _compiled(twin, {"contract"}, parallel=PRANGE)
+    one, two = _compiled(function, {"contract"}), _compiled(twin, {"contract"}, parallel=True)
 
     @functools.wraps(function)
     def call(*arguments: Any) -> object:
@@ -95,14 +94,9 @@ def _quick_threads() -> bool:
         return False
 
 
-def _compiled(function: Loop, freedom: set[str], parallel: Any = False) -> Loop:
+def _compiled(function: Loop, freedom: set[str], parallel: bool = False) -> Loop:
     # NaN and infinity keep their meaning: a training that diverges has to show it.
-    options = {
-        "nogil": True,
-        "error_model": "numpy",
-        "fastmath": freedom,
-        "parallel": parallel and dict(parallel),
-    }  # Numba empties it
+    options = {"nogil": True, "error_model": "numpy", "fastmath": freedom, "parallel": parallel}
     try:
         return _jit(function, cache=True, **options)
     except RuntimeError:  # there is no folder that the compiled loop could be kept in
@@ -114,7 +108,7 @@ def _jit(function: Loop, **options: Any) -> Loop:
     return compiled
 
 
-@functools.partial(_compiled, freedom=set(), parallel=PRANGE)
+@functools.partial(_compiled, freedom=set(), parallel=True)
 def _in_two(x: Any) -> None:
     for k in numba.prange(2):
         x[k] += 1

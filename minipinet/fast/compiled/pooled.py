@@ -64,9 +64,7 @@ def pooled_backward(
     B, C = dlogits.shape
     F, dtype = Y.shape[1] - 1, e.dtype
     # logits = vec(P) W_D + b_D
-    db_D = np.zeros(C, dtype)
-    for g in range(B):
-        db_D += dlogits[g]
+    db_D = sum_of_rows(dlogits)
     dW_D, dP = np.empty((C, F_A * F), dtype), np.empty((B, F_A * F), dtype)
     dense_product(dlogits.T, P, dW_D)
     dense_product(dlogits, W_D.T, dP)
@@ -77,6 +75,14 @@ def pooled_backward(
         # e = count exp(H[state]), Y = Z[state]
         add_by_state(de if k == 0 else dY, state, dH_1[k])
     return dH_1, dW_D.T.copy(), db_D
+
+
+@compiled
+def sum_of_rows(x: Array) -> Array:
+    total = np.zeros(x.shape[1], x.dtype)
+    for row in x:
+        total += row
+    return total
 
 
 @summing

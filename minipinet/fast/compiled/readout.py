@@ -81,9 +81,9 @@ def two_class_backward(
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     (F_A, F_X), Z_X = W.shape, H_1[1]
     n, E, dz = len(Z_X), len(e), dlogits[:, 1].copy()
-    db_D, dH_1 = np.empty(2, W.dtype), np.empty(H_1.shape, W.dtype)
+    dH_1 = np.empty(H_1.shape, W.dtype)
     # logits[:, 1] = sum of R + b_D[1] - b_D[0]
-    db_D[0], db_D[1] = -dz.sum(), dz.sum()
+    db_D = difference_backward(dz)
     dnum, dden = quotients_backward(dz, den, R)
     entries = entries_of_rows(ptr, row, count, E)
     # Of a wide range e and T have a row an entry: T = T[state], H = H[state].
@@ -125,6 +125,15 @@ def quotients_forward(ptr: Array, row: Array, weight: Array, e: Array, T: Array)
             den_g[f] = 1 if den_g[f] == 0 else den_g[f]
             R_g[f] /= den_g[f]
     return den, R
+
+
+@compiled
+def difference_backward(dz: Array) -> Array:
+    db_D = np.zeros(2, dz.dtype)
+    for x in dz:
+        db_D[0] -= x
+        db_D[1] += x
+    return db_D
 
 
 @compiled
