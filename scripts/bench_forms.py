@@ -83,7 +83,7 @@ def main() -> None:
     form = "in NumPy" if compiled_form() is None else "compiled"
     lines = [
         f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"SciPy {scipy.__version__}, passes {form}, commit {commit.stdout.strip() or 'unknown'}, float32, batch 50, "
+        f"SciPy {scipy.__version__}, {form}, commit {commit.stdout.strip() or 'unknown'}, float32, batch 50, "
         f"one BLAS thread, {options.rounds} rounds",
         "",
         "| data set | graphs | nodes | states (layer 0, 1, 2) | quotient, ms | plain, ms | plain / quotient |",

@@ -122,14 +122,13 @@ def test_the_way_of_the_readout_follows_classes_and_range(form: str) -> None:
     batch = whole(data.graphs)
     two, three = (init_params(rng, data.num_features, C, bias=True, dtype="float64") for C in (2, 3))
     hot = two._replace(b_A1=np.full(64, 50.0))
-    caches = [loss_forward(params, batch, data.y)[1] for params in (two, hot, three)]
-    readouts = caches if form == "numba" else [cache.pinet.readout for cache in caches]
-    if form == "numpy":
-        assert [type(readout) for readout in readouts] == [TwoClassCache, TwoClassCache, PooledCache]
-    # A row a state, or a row for each state of each graph.
     E, n = len(batch.entries.count), len(batch.layers[1].at_own)
-    assert [len(readout.e) for readout in readouts] == [n, E, E]
     assert E > n
+    if form == "numpy":
+        readouts = [loss_forward(params, batch, data.y)[1].pinet.readout for params in (two, hot, three)]
+        assert [type(readout) for readout in readouts] == [TwoClassCache, TwoClassCache, PooledCache]
+        # A row a state, or a row for each state of each graph.
+        assert [len(readout.e) for readout in readouts] == [n, E, E]
     # A constant added to a column of H moves nothing, and so the way makes no difference.
     grads = [loss_backward(1.0, loss_forward(params, batch, data.y)[1]) for params in (two, hot)]
     assert tree_error(*grads) < tolerances.FAST_FLOAT64

@@ -1,4 +1,4 @@
-"""minipinet's own training without Numba: the passes between dense products in NumPy."""
+"""minipinet's own training without Numba: the form in NumPy."""
 
 import os
 

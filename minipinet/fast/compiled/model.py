@@ -37,8 +37,7 @@ class CompiledCache(NamedTuple):
     layers: tuple[Rows, Rows]
     entries: tuple[Array, Array, Array]
     stacks: tuple[Array, Layer, Layer]  #: X, and what both layers made of it
-    e: Array  #: (n, F_A), or (E, F_A) with more than two classes or if H has a wide range
-    readout: tuple[Any, ...]
+    readout: tuple[Any, ...]  #: what either readout made; e has a row a state or, of a wide range, a row an entry
     kind: Array  #: (B,)
     K: int
     cross_entropy: CrossEntropyCache
@@ -77,27 +76,14 @@ def loss_forward(
     # loss = cross_entropy(logits[kind])
     loss, log_probabilities = cross_entropy_forward(logits, kind, y)
     cross_entropy = CrossEntropyCache(log_probabilities, y)
-    cache = CompiledCache(
-        params,
-        weights,
-        p,
-        q,
-        layers,
-        (ptr, state, count),
-        (X, first, second),
-        e,
-        readout,
-        kind,
-        len(logits),
-        cross_entropy,
-        l2,
-    )
+    entries, stacks, K = (ptr, state, count), (X, first, second), len(logits)
+    cache = CompiledCache(params, weights, p, q, layers, entries, stacks, readout, kind, K, cross_entropy, l2)
     return X.dtype.type(loss) + kernel_penalty(params, l2), cache
 
 
 def loss_backward(dloss: Array, cache: CompiledCache) -> PiNetParams:
     """Return the gradient of every parameter for a cotangent of the loss (1 to train)."""
-    params, weights, p, q, layers, (ptr, state, _), (X, first, second), _, readout, kind, K, cross_entropy, l2 = cache
+    params, weights, p, q, layers, (ptr, state, _), (X, first, second), readout, kind, K, cross_entropy, l2 = cache
     log_probabilities, y = cross_entropy
     H_1 = second[1]
     # loss = cross_entropy(logits[kind])
