@@ -85,6 +85,10 @@ class HostLauncher:
         self.launched.append(kernel)
         self.run(kernel, 0, -(-elements // BLOCK) * BLOCK, arguments)
 
+    def product(self, a: Array, b: Array, out: Array, *, turned: str | None = None) -> None:
+        assert all(x.flags.c_contiguous for x in (a, b, out)), "a card would take it for another array"
+        np.matmul(a.swapaxes(-1, -2) if turned == "a" else a, b.swapaxes(-1, -2) if turned == "b" else b, out=out)
+
     def run(self, kernel: str, first: int, last: int, arguments: tuple[Any, ...]) -> None:
         """Run threads, one after the other."""
         self.kernels[kernel](ctypes.c_longlong(first), ctypes.c_longlong(last), *map(self._argument, arguments))
