@@ -49,10 +49,10 @@ def test_test_scores_that_are_not_finite_hide_no_divergence(tmp_path: Path, monk
     whole = run(tmp_path / "whole")
     tested_first = whole.folds[0].test_index[0]
 
-    def scores(params: Any, pairs: Any, quotient: Any, y: Any, index: Any) -> Any:
+    def scores(params: Any, pairs: Any, quotient: Any, y: Any, index: Any, device: str) -> Any:
         if tested_first in index:
             raise DataError(f"graph {tested_first}: its scores are not finite")
-        return evaluate(params, pairs, quotient, y, index)
+        return evaluate(params, pairs, quotient, y, index, device=device)
 
     monkeypatch.setattr("minipinet.fold.evaluate", scores)
     with pytest.raises(DivergedError, match=r"^fold 1: training diverged in epoch 4"):
