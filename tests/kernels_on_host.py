@@ -19,6 +19,7 @@ from minipinet._array import Array
 from minipinet.cuda import folds
 from minipinet.cuda.launch import SOURCES, source
 from tests.device_stand_in import use_stand_in
+from tests.gpu_scripts import skip_or_fail
 
 HEADER = Path(__file__).with_name("kernels_on_host.h")
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
@@ -49,7 +50,7 @@ def wrapper(text: str) -> str:
 def compile_sources(texts: dict[str, str], dtype: str) -> dict[str, Any]:
     """Compile sources, by name, and return their kernels."""
     if shutil.which("g++") is None:
-        pytest.skip("there is no g++ to compile the kernels with")
+        skip_or_fail("there is no g++ to compile the kernels with")
     kernels: dict[str, Any] = {}
     with TemporaryDirectory() as folder:
         for file, text in texts.items():

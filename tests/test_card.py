@@ -24,6 +24,7 @@ from minipinet.settings import Settings
 from minipinet.train import TrainState, fit, fit_network, pinet_network, start
 from tests import tolerances
 from tests.cli_calls import call
+from tests.kernel_gradients import SHAPES, kernel_errors
 from tests.kernels_on_host import HostLauncher, use_host_card
 from tests.small_data import same_bits
 from tests.tolerances import relative_error, tree_error
@@ -132,6 +133,13 @@ def test_a_training_is_one_card_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Card, "__init__", spy)
     both(epochs=4)
     assert made == [1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients_are_those_of_the_readable_pairs(dtype: str, shape: dict[str, Any]) -> None:
+    allowed = tolerances.FAST_FLOAT64 if dtype == "float64" else tolerances.FORMS_FLOAT32
+    assert max(kernel_errors(HostLauncher(dtype), DATA, dtype, **shape)) < allowed
 
 
 def test_folds_train_side_by_side_as_each_alone() -> None:
