@@ -195,6 +195,23 @@ def test_a_step_asks_for_no_memory(settings: dict[str, Any]) -> None:
     assert card.buffers.steps.tolist() == [1, 1]
 
 
+class Counting(HostLauncher):
+    """Counts products too."""
+
+    products = 0
+
+    def product(self, *operands: Any, **turned: Any) -> None:
+        self.products += 1
+        super().product(*operands, **turned)
+
+
+def test_a_step_is_38_operations() -> None:
+    """As docs/gpu.md reckons with."""
+    params, launch = init_params(np.random.default_rng(0), DATA.num_features, 2), Counting("float32")
+    Card(launch, [graph_table(refine(DATA.graphs), DATA.y)], [params], len(DATA), Settings(), captured=False)._step()
+    assert (len(launch.launched), launch.products) == (29, 9)
+
+
 @pytest.mark.usefixtures("card")
 def test_train_pinet_keeps_the_device_that_auto_came_to() -> None:
     assert train_pinet(DATA, Settings(**SMALL, device="auto")).model.settings.device == "cuda"

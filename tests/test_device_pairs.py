@@ -24,7 +24,7 @@ from minipinet.verify.card import bound_on_card
 from minipinet.verify.pairs import Pair, example_union, layer_pairs, model_pairs
 from minipinet.verify.planted import PlantedBug, plant
 from tests import tolerances
-from tests.device_stand_in import Device, brought_back, host_leaves, use_stand_in
+from tests.device_stand_in import Device, brought_back, count_operations, host_leaves, use_stand_in
 from tests.small_data import same_bits
 from tests.small_pairs import generator
 from tests.tolerances import tree_error
@@ -198,6 +198,15 @@ def epoch(params: PiNetParams, move: Callable[[Any], Any]) -> PiNetParams:
         steps = zip((w for _, w in named_leaves(params)), (g for _, g in named_leaves(grads)), strict=True)
         params = with_leaves(params, iter([None if w is None else w - 0.01 * g for w, g in steps]))
     return params
+
+
+def test_the_readable_step_is_some_230_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docs/gpu.md reckons with."""
+    data, params = load_dataset("MUTAG"), to_card(init_params(generator(), 7, 2))
+    batch, y = to_card((make_batch(refine(data.graphs), range(50)), data.y[:50]))
+    counted = count_operations(monkeypatch)
+    loss_backward(1.0, loss_forward(params, batch, y)[1])
+    assert 220 < len(counted) < 240
 
 
 def test_an_epoch_of_the_readable_network_and_its_scores() -> None:

@@ -15,12 +15,13 @@ import pytest
 import minipinet._array
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.training import Card
-from minipinet.datasets import load_dataset
+from minipinet.datasets import Dataset, load_dataset
+from minipinet.datasets.isomorphism import isomorphism_dataset
 from minipinet.fast.passes import compiled_passes
 from minipinet.params import init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
-from tests.gpu_scripts import FACTS, module, scripts
+from tests.gpu_scripts import FACTS, ROOT, module, scripts
 from tests.kernels_on_host import HostLauncher, use_host_card
 
 __all__ = ["scripts"]  # a fixture
@@ -190,6 +191,16 @@ def test_the_bytes_of_a_step_grow_with_the_folds_and_nothing_is_run() -> None:
     for fewer, more in pairwise(found):
         assert 1.9 * fewer < more < 2 * fewer, "the data set counts once"
     assert launch.launched == []
+
+
+@pytest.mark.parametrize(("name", "data"), [("MUTAG", load_dataset("MUTAG")), ("isomorphism", isomorphism_dataset(0))])
+def test_the_bytes_in_the_chapter_are_those_counted(name: str, data: Dataset) -> None:
+    params = init_params(np.random.default_rng(0), data.num_features, data.num_classes)
+    card = Card(HostLauncher("float32"), [graph_table(refine(data.graphs), data.y)], [params], len(data), Settings())
+    chapter = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
+    _, *rows = card.shape.rows
+    found = re.findall(rf"^\| {name} \| .* \| (\d+), (\d+) \| [^|]* \| (\d+) \|$", chapter, re.MULTILINE)
+    assert found == [(str(rows[0]), str(rows[1]), f"{module('traffic').step_bytes(card) / 1e6:.0f}")]
 
 
 def test_the_bandwidth_is_that_of_the_fastest_copy(monkeypatch: pytest.MonkeyPatch) -> None:
