@@ -20,7 +20,7 @@ def test_what_is_missing_is_skipped_or_fails(value: str | None, outcome: str, mo
 
 def test_a_missing_compiler_fails_where_a_card_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINIPINET_REQUIRE_GPU", "1")
-    monkeypatch.setattr(kernels_on_host.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(pytest.fail.Exception, match=r"^MINIPINET_REQUIRE_GPU=1, but there is no g\+\+ to compile"):
         kernels_on_host.compile_sources({}, "float32")
 

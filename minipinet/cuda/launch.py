@@ -72,9 +72,9 @@ class CardLauncher:
     def product(self, a: Array, b: Array, out: Array, *, turned: Turned | None = None) -> None:
         """Multiply.
 
-        CuPy's own ``matmul`` first copies every operand that is not C-contiguous, into memory that it allocates then,
-        and a captured step would go on writing there after that was given to others; NVIDIA's library turns one as it
-        reads it.
+        CuPy's own ``matmul`` first copies every operand that is not C-contiguous, into memory that it allocates then; a
+        captured step would go on writing there though it may have been given to others. NVIDIA's library turns an
+        operand as it reads it.
         """
         cublas, handle = self.xp.cuda.cublas, self.xp.cuda.get_cublas_handle()
         multiply = cublas.sgemmStridedBatched if out.dtype == np.float32 else cublas.dgemmStridedBatched
