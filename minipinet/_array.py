@@ -23,7 +23,29 @@ Sparse: TypeAlias = Any
 
 def xp_of(x: Any) -> ModuleType:
     """Return the module (``numpy`` or ``cupy``) whose functions work on `x`, without importing CuPy for NumPy."""
-    return card_library() if type(x).__module__.partition(".")[0] in ("cupy", "cupyx") else np
+    return card_library() if _library_of(type(x)) in ("cupy", "cupyx") else np
+
+
+def _library_of(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+def refuse_card(name: str, value: Any) -> None:
+    """Raise a UsageError if `value`, or something in it where it is a list or tuple, is an array or matrix on a card.
+
+    For the doors of the package, where data are NumPy's: ``device`` says where they go from there.
+
+    Examples
+    --------
+    >>> refuse_card("X", [np.ones(1), None])
+    """
+    kinds = dict.fromkeys(map(type, value)) if isinstance(value, list | tuple) else [type(value)]
+    for library in map(_library_of, kinds):
+        if library in ("cupy", "cupyx"):
+            what, way = ("an array", "cupy.asnumpy") if library == "cupy" else ("a sparse matrix", "its method get")
+            raise UsageError(
+                f"{name}: expected data on the host, got {what} on a card, which is not taken; {way} brings it over"
+            )
 
 
 def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Sparse:
@@ -159,6 +181,7 @@ def numbers_below(name: str, values: Any, count: int) -> Array:
     >>> numbers_below("index", range(3), 3)
     array([0, 1, 2])
     """
+    refuse_card(name, values)
     try:
         numbers = np.asarray(values)
     except ValueError:  # rows of different lengths

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._array import refuse_card
 from minipinet._extras import sklearn
 from minipinet.datasets.encoder import KINDS
 from minipinet.datasets.values import as_values
@@ -49,6 +50,7 @@ def classes_of(y: Any, G: int) -> NDArray[Any]:
     """
     if y is None:
         raise UsageError("y: fit requires y to be passed, but the target y is None: expected the class of each graph")
+    refuse_card("y", y)
     classes: NDArray[Any] = sklearn("utils", "PiNetClassifier").column_or_1d(y, warn=True)
     # Refuses what is missing or of several kinds, which NumPy would make strings of when it turns a list into an array.
     as_values(y if isinstance(y, list | tuple) else classes, "y")
@@ -62,6 +64,8 @@ def classes_of(y: Any, G: int) -> NDArray[Any]:
 def parameters_of(model: PiNet) -> dict[str, Any]:
     """Return the parameters of the estimator that trains such a model, as a user would write them.
 
+    Of a model that a card trained `device` is "auto".
+
     Examples
     --------
     >>> from minipinet.datasets import load_dataset
@@ -72,6 +76,8 @@ def parameters_of(model: PiNet) -> dict[str, Any]:
     """
     settings, reading, kind = model.settings, model.reading, model.encoder.kind
     found = {name: getattr(settings, name) for name in SETTINGS} | {"random_state": settings.seed}
+    if settings.device == "cuda":
+        found["device"] = "auto"  # the model is as good without a card
     if not settings.learned_pq and len(set(settings.pq)) == 1:
         found["pq"] = settings.pq[0]
     found |= {"weight": reading.weight, "directed": reading.directed}

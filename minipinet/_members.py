@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._array import refuse_card
 from minipinet.adjacency import arcs_of, as_features, build_adjacency
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.datasets.from_networkx import dataset_from_networkx
@@ -36,6 +37,7 @@ def graphs_of_one_kind(X: Any) -> tuple[str, list[Any]]:
     >>> graphs_of_one_kind([([[0, 1], [1, 0]], None)])[0]
     '(A, X) pair'
     """
+    refuse_card("X", X)
     # Two graphs in a tuple are a sequence, a matrix and features are one pair.
     one = "" if isinstance(X, tuple) and all(map(kind_of, X)) else kind_of(X)
     if one:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
+from minipinet._array import refuse_card
 from minipinet._words import counted
 from minipinet.errors import DataError, UsageError
 
@@ -187,6 +188,7 @@ def as_float64(value: Any, name: str) -> NDArray[np.float64]:
     >>> as_float64([[True, 2]], "X")
     array([[1., 2.]])
     """
+    refuse_card(name, value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, KeyError) as error:

@@ -39,7 +39,7 @@ def attention_shares(
     Parameters
     ----------
     params : PiNetParams
-        Of float32 or float64; computed in float64.
+        Of float32 or float64; computed in float64, on the CPU: its sums keep their bits, which a card's do not.
     pq : (4, 2) array or None
         Fixed (p, q) of the layers; None when they are learned.
     graph : DisjointUnion

@@ -51,8 +51,11 @@ class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEsti
         of A. None: every edge has weight 1.
     directed : bool
         Whether arcs of networkx graphs, and matrices that are not symmetric, keep their direction.
-    epochs, batch_size, steps_per_epoch, lr, hidden, out, pq, bias, l2, init, dtype, device, merge
+    epochs, batch_size, steps_per_epoch, lr, hidden, out, pq, bias, l2, init, dtype, merge
         As in :class:`minipinet.settings.Settings`.
+    device : {"cpu", "cuda", "auto"}
+        Where `fit` trains and `predict`, `predict_proba` and `transform` compute, as in
+        :class:`minipinet.settings.Settings`. :meth:`attention` is computed on the CPU.
     validation : float
         Share of the graphs that `fit` holds out, 0 <= validation < 1, stratified by class.
     patience : int or None
@@ -186,12 +189,12 @@ class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEsti
             readout's kernel, plus its bias if it has one, these are the scores. A graph without nodes has zeros.
         """
         quotient, index = self._quotient(X)
-        return pooled(self.model_.params, self.model_.settings.pairs, quotient, index)
+        return pooled(self.model_.params, self.model_.settings.pairs, quotient, index, device=self.device)
 
     def attention(self, graph: Any) -> Attention:
         """Return each node's attention and what it adds to each logit, of one graph of the kinds that X has.
 
-        As :meth:`minipinet.predictor.PiNet.attention`, which says more.
+        As :meth:`minipinet.predictor.PiNet.attention`, which says more; on the CPU, whatever `device` says.
         """
         check_is_fitted(self)
         kind, model = kind_of(graph), self.model_
@@ -215,7 +218,7 @@ class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEsti
         """Read a model that :meth:`save`, or any other part of minipinet, wrote; no code runs from the file.
 
         The parameters are those the model was trained with, `random_state` the seed that was used; of `default`, which
-        is no part of a model, the file knows nothing.
+        is no part of a model, the file knows nothing. If a card trained it, `device` is "auto".
 
         Raises
         ------
@@ -237,7 +240,7 @@ class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEsti
 
     def _logits(self, X: Any) -> Array:
         quotient, index = self._quotient(X)
-        return score(self.model_.params, self.model_.settings.pairs, quotient, index)
+        return score(self.model_.params, self.model_.settings.pairs, quotient, index, device=self.device)
 
     def _quotient(self, X: Any) -> tuple[Quotient, Array]:
         """Return graphs as the model scores them, and their numbers."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import Array, check_device, numbers_below, on_device, to_host
+from minipinet._array import Array, check_device, numbers_below, on_device, refuse_card, to_host, xp_of
 from minipinet._words import counted
 from minipinet.attention_readout import FUSED_CLASSES, StepwiseCache
 from minipinet.batch import GraphBatch, make_batches
@@ -101,17 +101,30 @@ def score(
 
 
 def pooled(
-    params: PiNetParams, pq: Array | None, quotient: Quotient, index: Array, *, batch_size: int = SCORED_AT_ONCE
+    params: PiNetParams,
+    pq: Array | None,
+    quotient: Quotient,
+    index: Array,
+    *,
+    batch_size: int = SCORED_AT_ONCE,
+    device: str = "cpu",
 ) -> Array:
     """Return vec(P_g) of graphs (paper, eq. 5), (n, F_A F_X): the readout's input; arguments as in :func:`evaluate`."""
+    device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
-    return _checked_logits(lambda params, batch: readout_caches(params, pq, batch).dense.M, params, batches, index)
+
+    def matrices(params: Params, batch: Batch) -> Array:
+        params, batch = on_device((params, batch), device)
+        return to_host(readout_caches(params, pq, batch).dense.M)
+
+    return _checked_logits(matrices, on_device(params, device), batches, index)
 
 
 def readout_caches(params: PiNetParams, pq: Array | None, batch: GraphBatch) -> StepwiseCache:
     """Return Z_A, Z_X and P_g of a batch (paper, eq. 5): the caches of the readout, which are those of no logits."""
     # With more classes than the fused form takes, the readout goes step by step.
-    params = params._replace(W_D=np.zeros((len(params.W_D), FUSED_CLASSES + 1), params.W_D.dtype), b_D=None)
+    xp, W_D = xp_of(params.W_D), params.W_D
+    params = params._replace(W_D=xp.zeros((len(W_D), FUSED_CLASSES + 1), W_D.dtype), b_D=None)
     stepwise = pinet_forward(params, batch, pq)[1].readout.stepwise
     assert stepwise is not None
     return stepwise
@@ -121,6 +134,8 @@ def _batches_of(
     params: PiNetParams, quotient: Quotient, index: Array, batch_size: int
 ) -> tuple[Array, Iterable[GraphBatch]]:
     """Return graph numbers and their batches in the weights' dtype, once all arguments fit each other."""
+    refuse_card("params", params)
+    refuse_card("quotient", quotient)
     check_width(params, quotient)
     batch_size = whole("batch_size", batch_size)
     index = numbers_below("index", index, quotient.counts.shape[0])
@@ -184,6 +199,7 @@ def check_width(params: PiNetParams, quotient: Quotient) -> None:
 
 def class_numbers(y: Array, G: int, C: int) -> Array:
     """Return `y` as int64, a copy; a UsageError if it is not one class from 0 to C - 1 for each of G graphs."""
+    refuse_card("y", y)
     classes = np.asarray(y)
     if classes.shape != (G,) or classes.dtype.kind not in "iu":
         raise UsageError(

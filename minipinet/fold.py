@@ -100,7 +100,14 @@ def _training(fold: Fold, part: Part) -> Training[FoldResult]:
     except DivergedError as error:
         raise DivergedError(f"fold {fold.number}: {error}") from None
     try:
-        tested = evaluate(model.params, part.settings.pairs, part.quotient, part.y, fold.split["test"])
+        tested = evaluate(
+            model.params,
+            part.settings.pairs,
+            part.quotient,
+            part.y,
+            fold.split["test"],
+            device=part.settings.device,
+        )
     except DataError as error:
         raise DataError(f"fold {fold.number}: {error}") from None
     record = state.history[epoch - 1]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from minipinet._array import refuse_card
 from minipinet._words import counted
 from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency, degrees
 from minipinet.errors import UsageError, notify_changes
@@ -42,6 +43,8 @@ class Graph:
 
     def __post_init__(self) -> None:
         A, X = self.A, self.X
+        refuse_card("A", A)
+        refuse_card("X", X)
         if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64 and X.flags.c_contiguous):
             raise UsageError("X: expected a C-contiguous float64 array of shape (N, d); as_graph(A, X) makes one")
         if not (isinstance(A, csr_array) and A.dtype == np.float64 and A.shape == (len(X), len(X))):

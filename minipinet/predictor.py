@@ -140,7 +140,7 @@ class PiNet:
         return score(self.params, self.settings.pairs, refine(union, self.settings.merge), np.arange(B), device=device)
 
     def attention(self, graph: Graph | nx.Graph | DisjointUnion, **conversion: Any) -> Attention:
-        """Return what each node of one graph attends to, and what it adds to each logit.
+        """Return what each node of one graph attends to, and what it adds to each logit; on the CPU, wherever trained.
 
         Parameters
         ----------

@@ -57,7 +57,8 @@ class Settings:
     dtype : {"float32", "float64"}
         Precision of parameters, activations, gradients and Adam's moments.
     device : {"cpu", "cuda", "auto"}
-        Where training computes, its validation scores too; ``"auto"`` is ``"cuda"`` where that can be used.
+        Where training computes, its validation scores and a cross-validation's test scores too; ``"auto"`` is
+        ``"cuda"`` where that can be used.
     merge : bool
         Whether nodes of equal colour share a row (the quotient form); False computes node by node.
     validation : float

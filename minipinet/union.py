@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from minipinet._array import refuse_card
 from minipinet._words import counted
 from minipinet.adjacency import index_dtype
 from minipinet.errors import DataError, UsageError
@@ -64,6 +65,7 @@ def disjoint_union(graphs: Sequence[Graph]) -> DisjointUnion:
     if isinstance(graphs, Graph):
         raise UsageError("graphs: expected a sequence of Graph, got one Graph")
     graphs = list(graphs)
+    refuse_card("graphs", graphs)
     if not graphs:
         raise UsageError("graphs: expected at least one graph, got none")
     for g, graph in enumerate(graphs):

@@ -35,6 +35,7 @@ from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import launcher
 from minipinet.datasets import Dataset, load_dataset
 from minipinet.errors import MinipinetError, UsageError
+from minipinet.fast.training import compiled_form
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 
@@ -154,10 +155,14 @@ def main(words: list[str] | None = None) -> int:
         print(f"gpu_bench: {problem}", file=sys.stderr)
         return 1
     report: dict[str, Any] = {
-        **card_facts(), "processor": machine()["processor"], "commit": commit(), "date": time.strftime("%Y-%m-%d"),
+        **card_facts(), "processor": machine()["processor"],
+        "cpu_passes": "NumPy" if compiled_form() is None else "Numba",
+        "commit": commit(), "date": time.strftime("%Y-%m-%d"),
         "folds": options.folds, "rounds": options.rounds, "datasets": {}, "skipped": {},
     }  # fmt: skip
     report["versions"] |= {"python": platform.python_version(), "numpy": version("numpy")}
+    if report["cpu_passes"] == "Numba":
+        report["versions"]["numba"] = version("numba")
     report["copy_bytes_per_second"] = copy_bandwidth(launcher("float32").xp, options.megabytes)
     report["cross_validation"] = {"folds": options.folds, "epochs": options.epochs}
     cross_validation_seconds(options.folds, 1)  # compiles the kernels

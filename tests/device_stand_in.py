@@ -245,6 +245,32 @@ class Library(types.ModuleType):
         raise AttributeError(f"no {name} on the device")
 
 
+def count_operations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that fills with what would start work on a card; views, shapes and dtypes do not."""
+    counted: list[str] = []
+    free = "ndarray.reshape", "ndarray.transpose", "ndarray.astype", "result_type", "finfo", "empty"
+
+    def counting(kind: type, name: str) -> None:
+        plain = getattr(kind, name)
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            what = self.name if kind is Function else name
+            keys = args[0] if name == "__getitem__" and isinstance(args[0], tuple) else args[:1]
+            if what not in free and (name != "__getitem__" or any(isinstance(key, Device) for key in keys)):
+                counted.append(what)
+            return plain(self, *args, **kwargs)
+
+        monkeypatch.setattr(kind, name, method)
+
+    counting(Function, "__call__")
+    counting(DeviceSparse, "__matmul__")
+    operators = [f"__{turn}{name}__" for name in BOTH_SIDES for turn in ("", "r")]
+    unary = [f"__{name}__" for name in ("neg", "invert", "abs", "iadd", "isub", "imul", "itruediv")]
+    for name in (*operators, *unary, "__getitem__", "__setitem__"):
+        counting(Device, name)
+    return counted
+
+
 def use_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the stand-in where the package looks for CuPy."""
     cupy, matrices = Library("cupy"), types.ModuleType("cupyx.scipy.sparse")

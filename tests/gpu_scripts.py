@@ -1,10 +1,11 @@
-"""The scripts of a card's benchmark as tests import them."""
+"""What tests of the part for a card share: its scripts as modules, and what is missing where it must not be."""
 
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -20,3 +21,10 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def module(name: str) -> Any:
     return importlib.import_module(name)
+
+
+def skip_or_fail(reason: str) -> NoReturn:
+    """Skip a test; where `scripts/gpu_check` runs it, which sets MINIPINET_REQUIRE_GPU=1, let it fail."""
+    if os.environ.get("MINIPINET_REQUIRE_GPU") == "1":
+        pytest.fail(f"MINIPINET_REQUIRE_GPU=1, but {reason}")
+    pytest.skip(reason)

@@ -19,6 +19,7 @@ from minipinet._array import Array
 from minipinet.cuda import folds
 from minipinet.cuda.launch import SOURCES, source
 from tests.device_stand_in import use_stand_in
+from tests.gpu_scripts import skip_or_fail
 
 HEADER = Path(__file__).with_name("kernels_on_host.h")
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
@@ -49,7 +50,7 @@ def wrapper(text: str) -> str:
 def compile_sources(texts: dict[str, str], dtype: str) -> dict[str, Any]:
     """Compile sources, by name, and return their kernels."""
     if shutil.which("g++") is None:
-        pytest.skip("there is no g++ to compile the kernels with")
+        skip_or_fail("there is no g++ to compile the kernels with")
     kernels: dict[str, Any] = {}
     with TemporaryDirectory() as folder:
         for file, text in texts.items():
@@ -84,6 +85,10 @@ class HostLauncher:
     def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
         self.launched.append(kernel)
         self.run(kernel, 0, -(-elements // BLOCK) * BLOCK, arguments)
+
+    def product(self, a: Array, b: Array, out: Array, *, turned: str | None = None) -> None:
+        assert all(x.flags.c_contiguous for x in (a, b, out)), "a card would take it for another array"
+        np.matmul(a.swapaxes(-1, -2) if turned == "a" else a, b.swapaxes(-1, -2) if turned == "b" else b, out=out)
 
     def run(self, kernel: str, first: int, last: int, arguments: tuple[Any, ...]) -> None:
         """Run threads, one after the other."""

@@ -1,9 +1,8 @@
-"""Training on a card, by the kernels compiled for the host; a model from there; capture."""
+"""Training on a card, by the kernels compiled for the host; a model from there."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ import numpy as np
 import pytest
 
 import minipinet._array
-from minipinet.cuda import launch
 from minipinet.cuda.dataset import graph_table
-from minipinet.cuda.launch import CardLauncher
 from minipinet.cuda.training import Card
 from minipinet.datasets import load_dataset
-from minipinet.errors import DivergedError, Notice, UsageError
+from minipinet.errors import DivergedError, UsageError
 from minipinet.optim import adam_init
 from minipinet.params import init_params
 from minipinet.predictor import PiNet
@@ -27,6 +24,7 @@ from minipinet.settings import Settings
 from minipinet.train import TrainState, fit, fit_network, pinet_network, start
 from tests import tolerances
 from tests.cli_calls import call
+from tests.kernel_gradients import SHAPES, kernel_errors
 from tests.kernels_on_host import HostLauncher, use_host_card
 from tests.small_data import same_bits
 from tests.tolerances import relative_error, tree_error
@@ -137,6 +135,13 @@ def test_a_training_is_one_card_s(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [1]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients_are_those_of_the_readable_pairs(dtype: str, shape: dict[str, Any]) -> None:
+    allowed = tolerances.FAST_FLOAT64 if dtype == "float64" else tolerances.FORMS_FLOAT32
+    assert max(kernel_errors(HostLauncher(dtype), DATA, dtype, **shape)) < allowed
+
+
 def test_folds_train_side_by_side_as_each_alone() -> None:
     rng, quotient = np.random.default_rng(0), refine(DATA.graphs)
     table, settings = graph_table(quotient, DATA.y), Settings(batch_size=20)
@@ -176,119 +181,37 @@ def test_a_model_from_a_card_is_used_without_one(
     )  # fmt: skip
 
 
-class Recorder:
-    """A double of a stream that records what is asked of it; `broken` names what fails."""
-
-    def __init__(self, broken: str | None = None) -> None:
-        self.broken, self.calls, self.recording = broken, [], False  # type: ignore[var-annotated]
-
-    def _do(self, what: str) -> None:
-        self.calls.append(what)
-        if what == self.broken:
-            raise RuntimeError(f"{what} is not supported")
-
-    def __enter__(self) -> None:
-        self.calls.append("enter")
-
-    def __exit__(self, *_: object) -> None:
-        self.calls.append("leave")
-
-    def begin_capture(self) -> None:
-        self._do("begin")
-        self.recording = True
-
-    def end_capture(self) -> Any:
-        self.recording = False
-        self._do("end")
-        return types.SimpleNamespace(launch=lambda stream: self._do("replay"))
+@pytest.mark.parametrize("settings", [{}, {"bias": True, "l2": 1e-3}])
+def test_a_step_asks_for_no_memory(settings: dict[str, Any]) -> None:
+    """What a captured step wrote to and gave back would be another's when the step is replayed."""
+    chosen = Settings(**SMALL, **settings)
+    params = init_params(np.random.default_rng(0), DATA.num_features, 2, hidden=6, out=4, bias=chosen.bias)
+    launch, likes = HostLauncher("float32"), [params] * 2
+    card = Card(launch, [graph_table(refine(DATA.graphs), DATA.y)], likes, len(DATA), chosen, captured=False)
+    card.load(likes, [adam_init(params)] * 2)
+    card.buffers.order[:] = np.arange(len(DATA))
+    launch.xp = types.SimpleNamespace(finfo=np.finfo)  # and nothing that makes an array
+    card._step()
+    assert card.buffers.steps.tolist() == [1, 1]
 
 
-def captured(stream: Recorder, run: Callable[[], None]) -> Callable[[], None]:
-    on: Any = CardLauncher.__new__(CardLauncher)
-    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace(Stream=lambda: stream))
-    replay: Callable[[], None] = on.capture(run)
-    return replay
+class Counting(HostLauncher):
+    """Counts products too."""
+
+    products = 0
+
+    def product(self, *operands: Any, **turned: Any) -> None:
+        self.products += 1
+        super().product(*operands, **turned)
 
 
-def test_case_103_a_step_is_captured_after_a_run_and_replayed() -> None:
-    stream = Recorder()
-    replay = captured(stream, lambda: stream.calls.append("captured" if stream.recording else "run"))
-    assert stream.calls == ["enter", "run", "leave", "enter", "begin", "captured", "end", "leave"]
-    stream.calls.clear()
-    replay()
-    replay()
-    assert stream.calls == ["replay", "replay"]
-
-
-@pytest.mark.parametrize("broken", ["begin", "allocate", "end"])
-def test_case_103_what_cannot_be_captured_is_launched(broken: str) -> None:
-    stream = Recorder(broken)
-
-    def run() -> None:
-        stream.calls.append("run")
-        if stream.recording and broken == "allocate":
-            raise MemoryError("allocate is not supported")
-
-    with pytest.warns(Notice, match=f"could not be captured.*Error: {broken} is not supported"):
-        replay = captured(stream, run)
-    assert not stream.recording, "the stream would go on recording"
-    assert stream.calls[-1] == "leave"
-    replay()
-    assert stream.calls[-1] == "run"
-
-
-def test_a_step_that_does_not_run_on_a_stream_is_launched() -> None:
-    stream = Recorder()
-
-    def run() -> None:
-        if "leave" not in stream.calls:
-            raise RuntimeError("no work space on a stream")
-        stream.calls.append("run")
-
-    with pytest.warns(Notice, match=r"could not be captured.*RuntimeError: no work space on a stream"):
-        replay = captured(stream, run)
-    replay()
-    assert stream.calls == ["enter", "leave", "run"]
-
-
-def test_a_library_without_streams_launches() -> None:
-    on: Any = CardLauncher.__new__(CardLauncher)
-    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace())
-    ran: list[int] = []
-    with pytest.warns(Notice, match=r"launched kernel by kernel \(AttributeError: .*Stream"):
-        replay = on.capture(lambda: ran.append(1))
-    replay()
-    assert ran == [1]
+def test_a_step_is_38_operations() -> None:
+    """As docs/gpu.md reckons with."""
+    params, launch = init_params(np.random.default_rng(0), DATA.num_features, 2), Counting("float32")
+    Card(launch, [graph_table(refine(DATA.graphs), DATA.y)], [params], len(DATA), Settings(), captured=False)._step()
+    assert (len(launch.launched), launch.products) == (29, 9)
 
 
 @pytest.mark.usefixtures("card")
 def test_train_pinet_keeps_the_device_that_auto_came_to() -> None:
     assert train_pinet(DATA, Settings(**SMALL, device="auto")).model.settings.device == "cuda"
-
-
-def test_kernels_are_compiled_by_name_and_called_with_64_bit_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Any] = []
-
-    class Module:
-        def __init__(self, code: str, options: tuple[str, ...]) -> None:
-            assert options == ("-DREAL=float",)
-            self.code = code
-
-        def get_function(self, name: str) -> Any:
-            assert f"void {name}(" in self.code
-            return lambda grid, block, arguments: calls.append((name, grid, block, arguments))
-
-    library = types.SimpleNamespace(RawModule=Module)
-    monkeypatch.setattr(launch, "card_library", lambda: library)
-    launch._compile.cache_clear()
-    on = CardLauncher("float32")
-    on("relu_backward", 0, None)
-    x = np.zeros(3)
-    on("relu_backward", 300, x, None, 7, 0.5)
-    launch._compile.cache_clear()
-    ((name, grid, block, (first, null, whole, real)),) = calls
-    assert (name, grid, block) == ("relu_backward", (3,), (128,))
-    assert first is x
-    assert (null, null.dtype, null.itemsize) == (0, np.uintp, 8)
-    assert (whole, whole.dtype) == (7, np.int64)
-    assert (real, real.dtype) == (0.5, np.float64)

@@ -1,11 +1,10 @@
 """On a card: training, scores and gradients there against the CPU, the same bits twice, capture, several folds.
 
-Skipped where there is none; with MINIPINET_REQUIRE_GPU=1 a missing card is a failure: `scripts/gpu_check` sets it.
+Skipped where there is none; with MINIPINET_REQUIRE_GPU=1, which `scripts/gpu_check` sets, that is a failure.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -29,18 +28,18 @@ from minipinet.verify import verify_all
 from minipinet.verify.card import on_card
 from minipinet.verify.pairs import layer_pairs, model_pairs
 from tests import device_stand_in
+from tests.gpu_scripts import skip_or_fail
+from tests.kernel_gradients import SHAPES, kernel_errors
 from tests.small_data import same_bits
 from tests.tolerances import relative_error, tree_error
 
 PROBLEM = card_problem()
-pytestmark = pytest.mark.skipif(
-    PROBLEM is not None and os.environ.get("MINIPINET_REQUIRE_GPU") != "1", reason=f"no card: {PROBLEM}"
-)
 
 
 @pytest.fixture(autouse=True)
-def required() -> None:
-    assert PROBLEM is None, f"MINIPINET_REQUIRE_GPU=1, but {PROBLEM}"
+def card() -> None:
+    if PROBLEM is not None:
+        skip_or_fail(f"no card: {PROBLEM}")
 
 
 def sets() -> list[Dataset]:
@@ -61,6 +60,15 @@ def test_training_is_that_on_the_cpu(which: int, dtype: str, allowed: float, set
     assert relative_error([r.loss for r in there.history], [r.loss for r in here.history]) < allowed
     # Adam divides by the root of a running mean: where a gradient is small, rounding shows.
     assert tree_error(there.params, here.params) < 100 * allowed
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(("dtype", "allowed"), [("float64", 1e-10), ("float32", 1e-4)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_kernels_gradients_are_those_of_the_readable_pairs(
+    which: int, dtype: str, allowed: float, shape: dict[str, Any]
+) -> None:
+    assert max(kernel_errors(CardLauncher(dtype), sets()[which], dtype, **shape)) < allowed
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

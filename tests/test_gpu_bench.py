@@ -15,11 +15,13 @@ import pytest
 import minipinet._array
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.training import Card
-from minipinet.datasets import load_dataset
+from minipinet.datasets import Dataset, load_dataset
+from minipinet.datasets.isomorphism import isomorphism_dataset
+from minipinet.fast.training import compiled_form
 from minipinet.params import init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
-from tests.gpu_scripts import FACTS, module, scripts
+from tests.gpu_scripts import FACTS, ROOT, module, scripts
 from tests.kernels_on_host import HostLauncher, use_host_card
 
 __all__ = ["scripts"]  # a fixture
@@ -75,6 +77,8 @@ def test_everything_is_timed_and_told(bench: Any, tmp_path: Path, capsys: pytest
     assert report["copy_bytes_per_second"] > 0
     assert re.fullmatch(r"[0-9a-f]{7,}(-dirty)?|unknown", report["commit"])
     assert {"numpy", "python", "CUDA"} <= report["versions"].keys()
+    compiled = compiled_form() is not None
+    assert (report["cpu_passes"], "numba" in report["versions"]) == ("Numba" if compiled else "NumPy", compiled)
     written = output.with_suffix(".md").read_text(encoding="utf-8")
     assert written == module("report").markdown(report)
     assert capsys.readouterr().out == written + "\n"
@@ -137,59 +141,11 @@ def test_a_data_set_that_is_not_there_is_left_out(bench: Any, tmp_path: Path, mo
     assert list(found["datasets"]) == ["MUTAG"]
     assert found["skipped"]["NCI1"].startswith("data_dir: expected a folder of data sets, got ")
     # With no data set at all, the rest is written.
+    monkeypatch.setattr(bench, "compiled_form", lambda: None)
     assert bench.main([*words, "--datasets", "NCI1"]) == 0
     found = json.loads(path.read_text(encoding="utf-8"))
     assert (found["datasets"], found["cross_validation"]["seconds"] > 0) == ({}, True)
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ("--rounds 0", "argument --rounds: expected a whole number of at least 1, got '0'"),
-        ("--rounds few", "argument --rounds: expected a whole number of at least 1, got 'few'"),
-        ("--epochs 0", "argument --epochs: expected a whole number of at least 1, got '0'"),
-        ("--megabytes 0", "argument --megabytes: expected a whole number of at least 1, got '0'"),
-        ("--folds 1", "argument --folds: expected a whole number from 2 to 63, got '1'"),
-        ("--folds 64", "argument --folds: expected a whole number from 2 to 63, got '64'"),
-        ("--least 0", "argument --least: expected a number of seconds above 0, got '0'"),
-        ("--least nan", "argument --least: expected a number of seconds above 0, got 'nan'"),
-        ("--least inf", "argument --least: expected a number of seconds above 0, got 'inf'"),
-        ("--output no/report.json", "argument --output: expected a file in a folder that can be written to, got 'no/"),
-        ("--output report.md", "argument --output: expected a file that does not end in .md, as the table's does, got"),
-        ("--output .", "argument --output: expected a file that does not end in .md, as the table's does, got '.'"),
-        ("--output folder", "argument --output: expected no folder at 'folder'"),
-        ("--output other.json", "argument --output: expected no folder at 'other.md'"),
-        ("--datasets NCI2", "argument --datasets: invalid choice: 'NCI2'"),
-    ],
-)
-def test_bad_use_is_one_line_before_anything_is_measured(
-    words: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench = module("gpu_bench")
-    monkeypatch.setattr(bench, "card_problem", lambda: pytest.fail("the card was asked first"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "other.md").mkdir()
-    with pytest.raises(SystemExit, match=r"^2$"):
-        bench.main(words.split())
-    said = capsys.readouterr().err
-    assert said.startswith(f"gpu_bench: error: {reason}")
-    assert said.count("\n") == 1
-
-
-def test_a_folder_that_cannot_be_written_to_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = module("commandline")  # loaded before the question is answered otherwise
-    monkeypatch.setattr(found.os, "access", lambda path, mode: mode != found.os.W_OK)
-    with pytest.raises(SystemExit, match=r"^2$"):
-        found.parse(["--peers"])
-    said = capsys.readouterr().err
-    assert "--output: expected a file in a folder that can be written to, got 'gpu_report.json'" in said
-
-
-def test_as_many_folds_as_mutag_s_smaller_class_has_graphs() -> None:
-    assert module("commandline").MOST_FOLDS == np.bincount(load_dataset("MUTAG").y).min()
+    assert (found["cpu_passes"], "numba" in found["versions"]) == ("NumPy", False)
 
 
 def test_another_loss_ends_it_and_a_peer_with_another_is_left_out(
@@ -212,22 +168,12 @@ def test_another_loss_ends_it_and_a_peer_with_another_is_left_out(
         bench.main(words)
 
 
-def test_without_a_card_it_says_why(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench = module("gpu_bench")
-    monkeypatch.setattr(bench, "card_problem", lambda: "there is no NVIDIA card")
-    assert bench.main(["--output", str(tmp_path / "report.json")]) == 1
-    assert capsys.readouterr().err == "gpu_bench: there is no NVIDIA card\n"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_bytes_are_those_of_every_array_once() -> None:
     a, b, table = np.zeros(10, np.float32), np.zeros(3), np.zeros(1000, np.int32)
     counter = module("traffic").Counter({id(table)})
     counter("kernel", 20, a, b, a, table, None, 7, 0.5)
     assert counter.bytes == 40 + 24 + 20 * 4
-    counter.xp.matmul(np.zeros((2, 3)), np.zeros((3, 4)), out=np.zeros((2, 4)))
+    counter.product(np.zeros((3, 2)), np.zeros((3, 4)), np.zeros((2, 4)), turned="a")
     assert counter.bytes == 144 + 8 * (6 + 12 + 8)
 
 
@@ -245,6 +191,16 @@ def test_the_bytes_of_a_step_grow_with_the_folds_and_nothing_is_run() -> None:
     for fewer, more in pairwise(found):
         assert 1.9 * fewer < more < 2 * fewer, "the data set counts once"
     assert launch.launched == []
+
+
+@pytest.mark.parametrize(("name", "data"), [("MUTAG", load_dataset("MUTAG")), ("isomorphism", isomorphism_dataset(0))])
+def test_the_bytes_in_the_chapter_are_those_counted(name: str, data: Dataset) -> None:
+    params = init_params(np.random.default_rng(0), data.num_features, data.num_classes)
+    card = Card(HostLauncher("float32"), [graph_table(refine(data.graphs), data.y)], [params], len(data), Settings())
+    chapter = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
+    _, *rows = card.shape.rows
+    found = re.findall(rf"^\| {name} \| .* \| (\d+), (\d+) \| [^|]* \| (\d+) \|$", chapter, re.MULTILINE)
+    assert found == [(str(rows[0]), str(rows[1]), f"{module('traffic').step_bytes(card) / 1e6:.0f}")]
 
 
 def test_the_bandwidth_is_that_of_the_fastest_copy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What every system of a comparison is: settings with defaults, a fit, and predictions."""
+"""What every system of a comparison is: settings with defaults, a fit, and predictions, all on the CPU."""
 
 from __future__ import annotations
 

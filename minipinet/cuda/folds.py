@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from minipinet.optim import AdamState
 from minipinet.params import PiNetParams
 from minipinet.quotient import Quotient
 from minipinet.settings import Settings
+
+#: Parameters, Adam's state, and the graphs to train on in their order.
+Wanted: TypeAlias = tuple[PiNetParams, AdamState, Array]
 
 
 class FoldsOnCard:
@@ -42,29 +46,33 @@ class FoldsOnCard:
 
     def __call__(self, asks: Mapping[int, Ask]) -> dict[int, Trained]:
         """Train an epoch of the folds that ask for one, by their numbers."""
+        return self.epoch({k: ask[:3] for k, ask in asks.items()})
+
+    def epoch(self, wanted: Mapping[int, Wanted]) -> dict[int, Trained]:
+        """Train an epoch of each fold that is named."""
         if self._card is None:
-            self._card = self._begin(asks)
-        waiting = {k: (ask.params, ask.adam) for k, ask in asks.items()}
+            self._card = self._begin(wanted)
+        waiting = {k: (params, adam) for k, (params, adam, _) in wanted.items()}
         if any(k not in self._held or not _same(self._held[k], state) for k, state in waiting.items()):
             states = [(self._held | waiting)[k] for k in self._first]
             self._card.load([params for params, _ in states], [adam for _, adam in states])
         none = np.empty(0, np.int64)
-        orders = [asks[k].order + first if k in asks else none for k, first in self._first.items()]
+        orders = [wanted[k][2] + first if k in wanted else none for k, first in self._first.items()]
         sums = self._card.epoch(orders).tolist()
         self._held = dict(zip(self._first, zip(*self._card.read(), strict=True), strict=True))
         return {
             k: (*self._held[k], loss, int(right))
             for k, (loss, right) in zip(self._first, sums, strict=True)
-            if k in asks
+            if k in wanted
         }
 
-    def _begin(self, asks: Mapping[int, Ask]) -> Card:
-        distinct = {id(self.quotients[k]): self.quotients[k] for k in asks}
+    def _begin(self, wanted: Mapping[int, Wanted]) -> Card:
+        distinct = {id(self.quotients[k]): self.quotients[k] for k in wanted}
         place = {key: i for i, key in enumerate(distinct)}
-        self._first = {k: place[id(self.quotients[k])] * len(self.y) for k in asks}
-        dtype, n = self.settings.dtype, max(len(ask.order) for ask in asks.values())
+        self._first = {k: place[id(self.quotients[k])] * len(self.y) for k in wanted}
+        dtype, n = self.settings.dtype, max(len(order) for _, _, order in wanted.values())
         tables = [graph_table(quotient, self.y, dtype) for quotient in distinct.values()]
-        return Card(launcher(dtype), tables, [ask.params for ask in asks.values()], n, self.settings)
+        return Card(launcher(dtype), tables, [params for params, _, _ in wanted.values()], n, self.settings)
 
 
 def card_epoch(
@@ -86,7 +94,7 @@ def card_epoch(
             folds = None  # what it holds on the card goes first
             folds = FoldsOnCard([quotient], y.copy(), replace(settings, batch_size=own.batch_size, lr=own.lr))
             made_for = asked
-        return folds({0: Ask(params, adam, order, lambda: epoch(own, params, adam, y, order))})[0]
+        return folds.epoch({0: (params, adam, order)})[0]
 
     return epoch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from minipinet.errors import notify
 BLOCK = 128
 SOURCES = ("batch", "propagation", "readout", "adam")
 _REAL = {"float32": "float", "float64": "double"}
+#: An operand of a product.
+Turned: TypeAlias = Literal["a", "b"]
 
 
 class Launcher(Protocol):
@@ -25,6 +27,12 @@ class Launcher(Protocol):
 
     def __call__(self, kernel: str, elements: int, /, *arguments: Array | int | float | None) -> None:
         """Run a kernel with one thread for each of `elements`; None is a null pointer."""
+
+    def product(self, a: Array, b: Array, out: Array, *, turned: Turned | None = None) -> None:
+        """Write a b into `out`, for each place along the axes before the last two; all three are C-contiguous.
+
+        The operand that `turned` names counts as its transpose, read where it lies.
+        """
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         """Return a function that does again what `run` does; `run` may be run once or twice for it."""
@@ -54,11 +62,29 @@ class CardLauncher:
     def __init__(self, dtype: str) -> None:
         self.xp = card_library()
         self._kernels = _compile(_REAL[dtype])
+        self._one, self._zero = np.ones(1, dtype), np.zeros(1, dtype)
 
     def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
         """Run a kernel."""
         if elements:
             self._kernels[kernel]((-(-elements // BLOCK),), (BLOCK,), tuple(map(_argument, arguments)))
+
+    def product(self, a: Array, b: Array, out: Array, *, turned: Turned | None = None) -> None:
+        """Multiply.
+
+        CuPy's own ``matmul`` first copies every operand that is not C-contiguous, into memory that it allocates then; a
+        captured step would go on writing there though it may have been given to others. NVIDIA's library turns an
+        operand as it reads it.
+        """
+        cublas, handle = self.xp.cuda.cublas, self.xp.cuda.get_cublas_handle()
+        multiply = cublas.sgemmStridedBatched if out.dtype == np.float32 else cublas.dgemmStridedBatched
+        (rows, columns), inner = out.shape[-2:], a.shape[-2 if turned == "a" else -1]
+        # The library goes down columns, so that it takes each array for its transpose: out^T = b^T a^T.
+        second, first, last = ((x.data.ptr, x.shape[-1], x.shape[-2] * x.shape[-1]) for x in (b, a, out))
+        multiply(
+            handle, int(turned == "b"), int(turned == "a"), columns, rows, inner,
+            self._one.ctypes.data, *second, *first, self._zero.ctypes.data, *last, out.size // (rows * columns),
+        )  # fmt: skip
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         """Return a function that replays what `run` launches; where it cannot be captured, `run` itself, with a Notice.

@@ -1,7 +1,8 @@
 """One training step of K folds on buffers of fixed size: batch, forward, backward, Adam, by kernels and GEMMs alone.
 
-Nothing here asks the card for a number and nothing is allocated, so that a step can be captured once and replayed:
-which graphs are in the batch, and how many, stands in arrays on the card. Rows beyond a batch's last are zeros.
+Nothing here asks the card for a number, and nothing is allocated or copied beside the buffers, so that a step can be
+captured once and replayed: which graphs are in the batch, and how many, stands in arrays on the card. Rows beyond a
+batch's last are zeros.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ def make_batch(launch: Launcher, shape: Shape, table: GraphTable, buffers: Buffe
 def forward(launch: Launcher, shape: Shape, y: Array, net: Net, buffers: Buffers) -> None:
     """Fill the buffers from X to the loss and its cotangent."""
     K, B, *_, d, F_0, F, C, (n_0, n_1, n_2), entries = shape
-    xp, b, w, step = launch.xp, buffers, net.w, TABLES * (B + 1)
+    b, w, step = buffers, net.w, TABLES * (B + 1)
     if w.raw is not None:
         # p = gate(p_raw), q = gate(q_raw)
-        launch("gate_forward", w.raw.size, w.raw, b.pq, w.raw.size, float(xp.finfo(w.raw.dtype).epsneg))
+        launch("gate_forward", w.raw.size, w.raw, b.pq, w.raw.size, float(launch.xp.finfo(w.raw.dtype).epsneg))
     # R = relu(A~ X W_0 + b_0)
     _propagate(launch, b.X, b.K_0, b, 0, (K, n_1, n_0, entries[0], d), shared=True)
-    xp.matmul(b.K_0, w.W_0, out=b.R)
+    launch.product(b.K_0, w.W_0, b.R)
     launch("bias_relu", b.R.size, b.R, w.b_0, b.off[:, 1], b.R, K, B, n_1, F_0, step, 1)
     # H_1 = A~ (R W_1) + b_1
-    xp.matmul(b.R, w.W_1, out=b.U_1)
+    launch.product(b.R, w.W_1, b.U_1)
     _propagate(launch, b.U_1, b.V_1, b, 1, (K, n_2, n_1, entries[1], F), shared=False)
     if w.b_1 is not None:
         launch("bias_relu", b.H_1.size, b.V_1, w.b_1, b.off[:, 2], b.H_1, K, B, n_2, F, step, 0)
@@ -55,19 +56,19 @@ def forward(launch: Launcher, shape: Shape, y: Array, net: Net, buffers: Buffers
     launch("softmax_forward", K * B * F, b.H_1, b.count, b.off[:, 2], b.Z_A, K, B, n_2, F, step)
     launch("pool_forward", b.P.size, b.Z_A, b.H_1, b.off[:, 2], b.P, K, B, n_2, F, step)
     # logits = vec(P) W_D + b_D
-    xp.matmul(b.P, w.W_D, out=b.logits)
+    launch.product(b.P, w.W_D, b.logits)
     launch("cross_entropy", K * B, b.logits, w.b_D, y, b.id, b.dlogits, b.loss, b.right, K, B, C)
 
 
 def backward(launch: Launcher, shape: Shape, net: Net, buffers: Buffers) -> None:
     """Fill the gradient: the forward pass read upwards."""
     K, B, *_, d, F_0, F, C, (n_0, n_1, n_2), entries = shape
-    xp, b, w, dw = launch.xp, buffers, net.w, net.dw
+    b, w, dw = buffers, net.w, net.dw
     # logits = vec(P) W_D + b_D
     if dw.b_D is not None:
         launch("logits_bias_backward", K * C, b.dlogits, dw.b_D, K, B, C)
-    xp.matmul(b.P.transpose(0, 2, 1), b.dlogits, out=dw.W_D)
-    xp.matmul(b.dlogits, w.W_D.transpose(0, 2, 1), out=b.dP)
+    launch.product(b.P, b.dlogits, dw.W_D, turned="a")
+    launch.product(b.dlogits, w.W_D, b.dP, turned="b")
     # P_g = Z_A,g^T relu(H_X1)_g, Z_A = column_softmax(H_A1)
     launch("pool_backward", b.dH_1.size, b.dP, b.Z_A, b.H_1, b.graph, b.dH_1, K, B, n_2, F)
     launch("softmax_backward", K * B * F, b.Z_A, b.off[:, 2], b.dH_1, K, B, n_2, F, TABLES * (B + 1))
@@ -77,15 +78,15 @@ def backward(launch: Launcher, shape: Shape, net: Net, buffers: Buffers) -> None
     _propagate_back(launch, b.dH_1, b.dU_1, b, 1, (K, n_2, n_1, entries[1], F))
     if dw.raw is not None:
         _pq_back(launch, (b.dH_1, b.V_1, b.dU_1, b.U_1), b, dw.raw, 1, (K, n_2, n_1, F), shared=False)
-    xp.matmul(b.R.transpose(0, 1, 3, 2), b.dU_1, out=dw.W_1)
-    xp.matmul(b.dU_1, w.W_1.transpose(0, 1, 3, 2), out=b.dR)
+    launch.product(b.R, b.dU_1, dw.W_1, turned="a")
+    launch.product(b.dU_1, w.W_1, b.dR, turned="b")
     # R = relu(A~ X W_0 + b_0)
     launch("relu_backward", b.dR.size, b.dR, b.R, b.dR.size)
     if dw.b_0 is not None:
         launch("bias_backward", K * 2 * F_0, b.dR, dw.b_0, K * 2, n_1, F_0)
-    xp.matmul(b.K_0.transpose(0, 1, 3, 2), b.dR, out=dw.W_0)
+    launch.product(b.K_0, b.dR, dw.W_0, turned="a")
     if dw.raw is not None:
-        xp.matmul(b.dR, w.W_0.transpose(0, 1, 3, 2), out=b.dK_0)
+        launch.product(b.dR, w.W_0, b.dK_0, turned="b")
         _propagate_back(launch, b.dK_0, b.dX, b, 0, (K, n_1, n_0, entries[0], d))
         _pq_back(launch, (b.dK_0, b.K_0, b.dX, b.X), b, dw.raw, 0, (K, n_1, n_0, d), shared=True)
 

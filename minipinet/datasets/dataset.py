@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._array import refuse_card
 from minipinet._words import counted
 from minipinet.adjacency import degrees
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
@@ -118,6 +119,7 @@ class Dataset:
     @overload
     def __getitem__(self, index: slice | Sequence[int] | Sequence[bool] | NDArray[Any]) -> Dataset: ...
     def __getitem__(self, index: Any) -> Graph | Dataset:
+        refuse_card("index", index)
         if isinstance(index, tuple):
             raise UsageError(f"index: expected one number, slice, list or mask, got {index!r:.80}")
         if np.ndim(index) == 0 and not isinstance(index, slice):

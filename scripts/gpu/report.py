@@ -11,7 +11,12 @@ from summary import paired_ratio
 
 Report = Mapping[str, Any]
 #: The sides that are minipinet's own; peers are called as in `environments.TITLES`.
-OWN = {"cpu": "CPU, one core", "launches": "launches", "captured": "captured", "folds": "{folds} folds at once, each"}
+OWN = {
+    "cpu": "CPU, one core, {cpu_passes}",
+    "launches": "launches",
+    "captured": "captured",
+    "folds": "{folds} folds at once, each",
+}
 
 
 class Target(NamedTuple):

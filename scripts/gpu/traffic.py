@@ -23,14 +23,15 @@ class Counter:
 
     def __init__(self, table: set[int]) -> None:
         self.table, self.bytes = table, 0
-        self.xp: Any = SimpleNamespace(matmul=self._product, finfo=np.finfo)
+        self.xp: Any = SimpleNamespace(finfo=np.finfo)
 
     def __call__(self, kernel: str, elements: int, *arguments: Any) -> None:
         arrays = {id(value): value for value in arguments if hasattr(value, "nbytes")}
         for key, array in arrays.items():
             self.bytes += min(array.nbytes, elements * array.itemsize) if key in self.table else array.nbytes
 
-    def _product(self, a: Array, b: Array, *, out: Array) -> None:
+    def product(self, a: Array, b: Array, out: Array, *, turned: str | None = None) -> None:
+        """Count a product: an operand that is turned is read where it lies."""
         self.bytes += a.nbytes + b.nbytes + out.nbytes
 
 
