@@ -27,7 +27,7 @@ class _Told(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
         if ours and not self.told and sys.stderr.isatty():
-            print("Numba compiles the training step: once on this machine, for half a minute.", file=sys.stderr)
+            print("Numba compiles the training step: once on this machine, for a quarter of a minute.", file=sys.stderr)
             self.told = True
 
     def on_end(self, event: Any) -> None:
