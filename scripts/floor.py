@@ -202,7 +202,7 @@ def main() -> None:
     lines += [
         "",
         f"One thread, float32, batches of {BATCH_SIZE}; products {rates.flops / 1e9:.0f} GFLOP/s, "
-        f"exponentials {rates.exps / 1e9:.2f} a nanosecond, copies {rates.bytes / 1e9:.0f} GB/s.",
+        f"exponentials {rates.exps / 1e9:.2f} a nanosecond, copies (last set) {rates.bytes / 1e9:.0f} GB/s.",
     ]
     print(*lines[-2:], sep="\n")
     if options.markdown:

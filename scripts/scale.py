@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet.datasets import load_dataset
-from minipinet.fast.training import adam_step, loss_backward, loss_forward, make_fast_batches
+from minipinet.fast.training import adam_step, compiled_form, loss_backward, loss_forward, make_fast_batches
 from minipinet.optim import adam_init
 from minipinet.params import init_params
 from minipinet.quotient import refine
@@ -239,7 +239,8 @@ def main() -> int:
             with output.open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows([Row._fields, *rows])
     machine = (
-        f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, one BLAS thread, float32"
+        f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"{'in NumPy' if compiled_form() is None else 'compiled'}, one BLAS thread, float32"
     )
     title = ["# How time and memory grow", "", f"`python scripts/scale.py`, {machine}; processor time.", ""]
     output.with_suffix(".md").write_text("\n".join(title + table(rows)), encoding="utf-8")

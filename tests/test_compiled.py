@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+import warnings
 
 import numpy as np
 import pytest
 
 from minipinet.datasets import isomorphism_dataset, load_dataset
-from minipinet.errors import UsageError
 from minipinet.fast import model, training
-from minipinet.fast.training import adam_step, compiled_for, training_threads
+from minipinet.fast import readout as numpy_readout
+from minipinet.fast.training import adam_step, loss_backward, loss_forward, training_threads
 from minipinet.optim import adam_init
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import refine
@@ -31,6 +28,7 @@ from tests.tolerances import tree_error
 pytest.importorskip("numba", reason="needs Numba (the extra 'numba')")
 compiled = pytest.importorskip("minipinet.fast.compiled.model")
 loss = pytest.importorskip("minipinet.fast.compiled.loss")
+readout = pytest.importorskip("minipinet.fast.compiled.readout")
 jit = pytest.importorskip("minipinet.fast.compiled._jit")
 
 
@@ -76,60 +74,59 @@ def test_what_is_not_a_number_stays_so(what: float) -> None:
     assert not np.isfinite(grads.W_X0).all()
 
 
-def test_two_threads_give_the_bits_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("C", [2, 3])
+def test_two_threads_give_the_bits_of_one(C: int, bias: bool, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In loss, gradients and Adam's step, of a narrow and of a wide range, and on graphs without nodes."""
     use_form("numba", monkeypatch)
     if not jit._quick_threads() or jit.numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("needs two processors and Numba with OpenMP or TBB")
-    for data in (load_dataset("MUTAG"), isomorphism_dataset(0)):
-        settings, index = Settings(epochs=2), np.arange(len(data))
-        ends = []
-        for threads in ("1", "2", "1"):
-            monkeypatch.setenv("MINIPINET_THREADS", threads)
-            state = fit(refine(data.graphs), data.y, index, settings, C=data.num_classes)
-            ends.append([w for w in (*state.params, *state.adam.m, *state.adam.v) if w is not None])
-        assert all((a == b).all() and (a == c).all() for a, b, c in zip(*ends, strict=True))
+    rng = np.random.default_rng(C)
+    real = next(training.make_fast_batches(refine(load_dataset("MUTAG").graphs), range(50), 50, dtype))
+    for batch in (real, example_fast_batch(example_union(rng), dtype)):
+        y = np.arange(len(batch.kind)) % C
+        for wide in (False, True):
+            params = init_params(rng, batch.X.shape[1], C, bias=bias, learned_pq=not wide, dtype=dtype)
+            if wide:
+                params = params._replace(W_A1=params.W_A1 * 100)
+            pq, ends = (np.full((4, 2), 0.375) if wide else None), []
+            for threads in (1, 2, 1):
+                with training_threads(threads):
+                    value, cache = loss_forward(params, batch, y, pq)
+                    grads = loss_backward(1.0, cache)
+                    after, state = adam_step(params, grads, adam_init(params))
+                ends.append(
+                    [np.asarray(value), *(w for tree in (grads, after, state.v) for w in tree if w is not None)]
+                )
+            assert all((a == b).all() and (a == c).all() for a, b, c in zip(*ends, strict=True))
 
 
-def test_two_threads_do_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loops for two are compiled apart from those for one, and Numba's own number of threads comes back."""
+def test_a_training_on_two_threads_has_the_bits_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     use_form("numba", monkeypatch)
-    before = jit.numba.get_num_threads()
-    with training_threads(2):
-        able = jit._two_threads.get()
-        assert jit.numba.get_num_threads() == (2 if able else before)
-    assert jit.numba.get_num_threads() == before
-    assert not jit._two_threads.get()
-    seen: list[str] = []
-
-    def compile_as(function: Any, _: set[str], parallel: Any = False) -> Any:
-        return lambda: seen.append(
-            f"{function.__name__} as {function.__qualname__.rpartition('.')[2]}, {bool(parallel)}"
-        )
-
-    monkeypatch.setattr(jit, "_compiled", compile_as)
-
-    def loop() -> None:
-        """Do nothing."""
-
-    call = jit.halving(loop)
-    call()
-    token = jit._two_threads.set(True)
-    call()
-    jit._two_threads.reset(token)
-    assert seen == ["loop as loop, False", "loop as loop_on_two, True"]
+    data, ends = isomorphism_dataset(0), []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("MINIPINET_THREADS", threads)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where two cannot be had
+            state = fit(refine(data.graphs), data.y, np.arange(len(data)), Settings(epochs=2, bias=True), C=5)
+        ends.append([w for w in (*state.params, *state.adam.m, *state.adam.v) if w is not None])
+    assert all((a == b).all() for a, b in zip(*ends, strict=True))
 
 
-@pytest.mark.parametrize("threads", ["0", "3", "two", ""])
-def test_a_number_of_threads_is_one_or_two(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINIPINET_THREADS", threads)
-    with pytest.raises(UsageError, match=f"^MINIPINET_THREADS: expected 1 or 2, got '{threads}'$"), training_threads():
-        pass
-
-
-def test_two_threads_that_cannot_be_had_are_passed_over_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_form("numpy", monkeypatch)
-    with pytest.warns(UserWarning, match="training goes on with one"), training_threads(2):
-        pass
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_no_weight_feels_is_zero_in_both_forms(dtype: str) -> None:
+    """Cotangents of logits, attention far below its graph's greatest: their products could be denormal."""
+    Z = np.array([[0, 60 if dtype == "float32" else 500.0]], dtype)
+    kind, y = np.zeros(1, int), np.ones(1, int)
+    H, ptr, state = np.array([[0.0], [-28.0], [-31.0]], dtype), np.array([0, 3], np.int32), np.arange(3, dtype=np.int32)
+    if dtype == "float64":
+        H *= 8
+    for form, rows in ((model, numpy_readout), (loss, readout)):
+        _, log_probabilities = form.cross_entropy_forward(Z, kind, y)
+        assert log_probabilities[0, 1] < 0
+        assert (form.cross_entropy_backward(1.0, log_probabilities, kind, y, 1) == 0).all()
+        assert rows.below_maximum(H, ptr, state)[:, 0].tolist() == [0.0, H[1, 0], -np.inf]
 
 
 @pytest.mark.parametrize(("dtype", "allowed"), [("float32", 1e-5), ("float64", 1e-12)])
@@ -194,102 +191,3 @@ print(counts[0] > 12, set(counts[2:]) == {counts[2]})
         [sys.executable, "-c", code], env=environment(), text=True, capture_output=True, timeout=600, check=True
     )
     assert done.stdout == "True True\n"
-
-
-def test_a_terminal_is_told_once_that_a_step_is_being_compiled(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def happened(module: str) -> Any:
-        return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=module))})
-
-    told = jit._Told()
-    told.on_start(happened(compiled.__name__))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    told.on_start(happened("another.module"))
-    assert capsys.readouterr().err == ""
-    for _ in range(2):
-        told.on_start(happened(compiled.__name__))
-    assert capsys.readouterr().err.count("Numba compiles the training step") == 1
-
-
-def test_numba_can_be_left_aside() -> None:
-    code = "from minipinet.fast.training import compiled_form; print(compiled_form())"
-    for value, expected in (("0", "None\n"), ("1", "{'model': <module 'minipinet.fast.compiled.model'")):
-        done = subprocess.run(
-            [sys.executable, "-c", code], env={**environment(), "MINIPINET_NUMBA": value},
-            text=True, capture_output=True, timeout=120, check=True,
-        )  # fmt: skip
-        assert done.stdout.startswith(expected)
-
-
-def test_only_numpys_floats_of_one_dtype_in_c_order_are_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Other(np.ndarray[Any, Any]):
-        pass
-
-    single, double = (init_params(np.random.default_rng(0), 3, 2, hidden=5, out=4, dtype=d) for d in ("f4", "f8"))
-    assert compiled_for(single) is compiled_for(single, single) is compiled_for(double) is not None
-    W = single.W_D
-    for other in (W.astype(float), W.astype(complex), W.view(Other), W.astype(np.float16), np.asfortranarray(W)):
-        assert compiled_for(single._replace(W_D=other)) is None
-    locked = W.copy()
-    locked.flags.writeable = False
-    assert compiled_for(single._replace(W_D=locked)) is None
-    use_form("numpy", monkeypatch)
-    assert training.compiled_form() is None
-
-
-FAKE = {
-    "import": "raise ImportError('Numba needs NumPy 2.4 or less. Got NumPy 9.0.')",
-    "other": "raise OSError('libLLVM.so: cannot open shared object file')",
-    "old": "__version__ = '0.1'",
-}
-
-
-@pytest.mark.parametrize("kind", FAKE)
-def test_a_numba_that_does_not_work_is_passed_over_with_a_notice(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "numba.py").write_text(FAKE[kind] + "\n", encoding="utf-8")
-    code = """
-from minipinet.datasets import load_dataset
-from minipinet.runs import train_pinet
-from minipinet.settings import Settings
-print(type(train_pinet(load_dataset("MUTAG"), Settings(epochs=1))).__name__)
-"""
-    paths = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
-    done = subprocess.run(
-        [sys.executable, "-W", "always", "-c", code], env={**environment(), "PYTHONPATH": paths},
-        text=True, capture_output=True, timeout=120, check=True,
-    )  # fmt: skip
-    assert done.stdout == "Trained\n"
-    assert done.stderr.count("Numba is installed and cannot be used") == 1
-    assert "Traceback" not in done.stderr
-
-
-def test_a_full_disk_is_told_before_training(tmp_path: Path) -> None:
-    code = """
-import resource
-from minipinet.datasets import load_dataset
-from minipinet.runs import train_pinet
-from minipinet.settings import Settings
-data = load_dataset("MUTAG")
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-print(type(train_pinet(data, Settings(epochs=1))).__name__)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**environment(), "NUMBA_CACHE_DIR": str(tmp_path)},
-        text=True, capture_output=True, timeout=120, check=True,
-    )  # fmt: skip
-    assert done.stdout == "Trained\n"
-    assert done.stderr.count("Numba is installed and cannot be used") == 1
-    assert "File too large" in done.stderr
-
-
-def test_without_a_folder_to_keep_them_in_passes_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_place(**options: Any) -> Any:
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: (function, options)
-
-    monkeypatch.setattr("minipinet.fast.compiled._jit.numba.njit", no_place)
-    found: Any = jit.compiled(len)
-    assert found[0] is len
-    assert "cache" not in found[1]

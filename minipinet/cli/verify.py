@@ -20,7 +20,8 @@ the complex step, exact to rounding. taylor: the remainder of the gradient's lin
 of the step (rate 3). float32 (with --dtype float32, beside the others): gradients in single precision against those in
 double. Exit status 1 if any gradient is wrong.
 
-On a card (--device cuda or auto) the pairs of the network compute there, all but those of the CPU's own form (fast)."""
+On a card (--device cuda or auto) the pairs of the network compute there, all but those of the CPU's own
+forms (fast, compiled)."""
 
 # Written out here, since the pairs themselves take long to import.
 PAIRS = (

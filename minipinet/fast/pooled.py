@@ -19,8 +19,8 @@ class PooledCache(NamedTuple):
     W_D: Array
     e: Array  #: (E, F_A)
     Y: Array  #: (E, F_X + 1), the last column 1
-    inverse: Array  #: (B, F_A), 1 / the last column of sums
-    P: Array  #: (B, F_A, F_X)
+    inverse: Array  #: (K, F_A), 1 / the last column of sums
+    P: Array  #: (K, F_A, F_X)
     entries: Entries
     n: int  #: states
     biased: bool
@@ -43,7 +43,7 @@ def pooled_forward(H: Array, Z_X: Array, W_D: Array, b_D: Array | None, entries:
 
     Returns
     -------
-    logits : (B, C) array
+    logits : (K, C) array, of each kind of graph
         b_D (or 0) for a graph without nodes.
     cache : PooledCache
 

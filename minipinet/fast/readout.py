@@ -31,8 +31,8 @@ class TwoClassCache(NamedTuple):
     W: Array  #: (F_A, F_X), the difference of the two columns of W_D
     T: Array  #: (n, F_A), or (E, F_A) if H has a wide range
     e: Array  #: like T
-    den: Array  #: (B, F_A)
-    R: Array  #: (B, F_A)
+    den: Array  #: (K, F_A), of K kinds of graph
+    R: Array  #: (K, F_A), of K kinds of graph
     row: Array  #: (E,) the row of T and e of each entry
     entries: Entries
     biased: bool
@@ -59,7 +59,7 @@ def two_class_forward(
 
     Returns
     -------
-    logits : (B, 2) array, the first column 0
+    logits : (K, 2) array, of each kind of graph, the first column 0
     cache : TwoClassCache
 
     Notes
@@ -113,9 +113,9 @@ def two_class_backward(dlogits: Array, cache: TwoClassCache, out: Array | None =
 
 
 def quotients_forward(ptr: Array, row: Array, weight: Array, e: Array, T: Array) -> tuple[Array, Array]:
-    """Return each graph's R = sum of weight (e T)[row] / den over its entries, and den = sum of weight e[row].
+    """Return den, the sum of weight e[row] over each graph's entries, and R, that of weight (e T)[row] divided by it.
 
-    (den, R), (B, F) each; den is 1 for a graph without entries.
+    den is 1 for a graph without entries.
     """
     B, F = len(ptr) - 1, e.shape[1]
     Y = np.stack([e, e * T], axis=1)

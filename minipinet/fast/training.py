@@ -38,8 +38,8 @@ PARTS = ("model", "adam", "selection")
 def compiled_form() -> dict[str, ModuleType] | None:
     """Return the modules of the compiled form by name, or None without Numba or with ``MINIPINET_NUMBA=0``.
 
-    A Numba that cannot be used is passed over, with a notice. It compiles a function at its first call, for some
-    fifteen seconds in all, and keeps it on disk.
+    A Numba that cannot be used is passed over, with a notice. It compiles a function at its first call, for some 20
+    seconds in all, and keeps it on disk.
     """
     if os.environ.get("MINIPINET_NUMBA") == "0" or importlib.util.find_spec("numba") is None:
         return None

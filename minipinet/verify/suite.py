@@ -13,6 +13,7 @@ import numpy as np
 from minipinet._array import Array, check_device
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.errors import UsageError
+from minipinet.fast.training import compiled_form
 from minipinet.verify.card import on_card
 from minipinet.verify.check import check_pair
 from minipinet.verify.derivatives import Derivative
@@ -92,6 +93,8 @@ def verify_all(
         if not any(_is_named(name, asked) for name in names):
             if not model and any(_is_named(pair.name, asked) for pair in _project_pairs(True, "float64", seed, device)):
                 raise UsageError(f"pairs: {asked!r} is part of the whole network, which model=False leaves out")
+            if _is_named("compiled.loss", asked) and device == "cpu" and compiled_form() is None:
+                raise UsageError(f"pairs: {asked!r} takes Numba: pip install 'minipinet[numba]'")
             raise UsageError(f"pairs: expected names out of {', '.join(names)}, got {asked!r}")
     chosen = [k for k, name in enumerate(names) if pairs is None or any(_is_named(name, asked) for asked in pairs)]
     single = _project_pairs(model, dtype, seed, device) if dtype == "float32" else []

@@ -60,12 +60,11 @@ def measure(name: str, dataset: Any, options: argparse.Namespace, folder: Path) 
                 running.append(PeerProcess(peer, python_of(peer, options.envs), path, threads, log))
                 before = running[-1].loss()
                 running[-1].epochs(0)
-                losses[peer] = before, running[-1].loss()
-                check_losses({"ours": losses["ours"], peer: losses[peer]})
+                found = before, running[-1].loss()
+                check_losses({"ours": losses.setdefault("ours", found), peer: found})
+                losses[peer] = found
                 prepare[peer], versions[peer] = running[-1].about["prepare_seconds"], running[-1].about["versions"]
-                print(
-                    f"  {peer}, threads {threads}: loss {before:.6f}, {losses[peer][1]:.6f} after an epoch", flush=True
-                )
+                print(f"  {peer}, threads {threads}: loss {found[0]:.6f}, {found[1]:.6f} after an epoch", flush=True)
         for process in running:
             process.epochs(0)
         for k in range(options.rounds):

@@ -24,7 +24,7 @@ VERSIONS = ["minipinet", "numpy", "scipy", "numba"]
 
 
 class Ours:
-    """PiNet with hand-written passes."""
+    """Minipinet, in the form that this environment has."""
 
     def __init__(self, arrays: Arrays, threads: int) -> None:
         if compiled_form() is None:

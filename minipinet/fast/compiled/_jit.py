@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from multiprocessing import parent_process
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -20,14 +21,14 @@ _two_threads = ContextVar("two_threads", default=False)
 
 
 class _Told(event.Listener):  # type: ignore[misc]
-    """Says on a terminal, once, why the first step of a training takes so long."""
+    """Says on a terminal, once, why a first step takes so long; not in workers, whose parent has said it."""
 
     told = False
 
     def on_start(self, event: Any) -> None:
         ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
-        if ours and not self.told and sys.stderr.isatty():
-            print("Numba compiles the training step: once on this machine, for a quarter of a minute.", file=sys.stderr)
+        if ours and not self.told and sys.stderr.isatty() and parent_process() is None:
+            print("\nNumba compiles what this machine has not run before, for some 20 seconds.", file=sys.stderr)
             self.told = True
 
     def on_end(self, event: Any) -> None:
@@ -56,7 +57,8 @@ def summing(function: Loop) -> Loop:
 def halving(function: Loop) -> Loop:
     """Compile a function twice, with its `prange` loops on one thread and on two; the bits are the same.
 
-    Sums belong into functions that it calls: here Numba would spread them over the threads.
+    Sums, and other arithmetic of whole arrays, belong into functions that it calls: here Numba would make loops on both
+    threads of them too.
     """
     twin = cast(Loop, FunctionType(function.__code__, function.__globals__, function.__name__))
     twin.__qualname__ = f"{function.__qualname__}_on_two"  # the name by which Numba keeps it on disk

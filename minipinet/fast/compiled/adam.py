@@ -33,21 +33,21 @@ def adam(
     new_w, new_m, new_v = np.empty(size, dtype), np.empty(size, dtype), np.empty(size, dtype)
     for k in prange(len(w)):
         of_k = slice(at[k], at[k + 1])
-        leaf(w[k], g[k], m[k], v[k], lr, beta1, beta2, eps, c1, c2, new_w[of_k], new_m[of_k], new_v[of_k])
+        adam_of_leaf(w[k], g[k], m[k], v[k], lr, beta1, beta2, eps, c1, c2, new_w[of_k], new_m[of_k], new_v[of_k])
     return new_w, new_m, new_v
 
 
 @compiled
-def leaf(
+def adam_of_leaf(
     w: Array, g: Array, m: Array, v: Array, lr: float, beta1: float, beta2: float, eps: float, c1: float, c2: float,
     new_w: Array, new_m: Array, new_v: Array,
 ) -> None:  # fmt: skip
-    one = w.dtype.type
-    beta1_, beta2_, rest1, rest2, eps_ = one(beta1), one(beta2), one(1 - beta1), one(1 - beta2), one(eps)
+    number = w.dtype.type
+    beta1_, rest1, beta2_, rest2 = number(beta1), number(1 - beta1), number(beta2), number(1 - beta2)
     # lr (m / c1) / (sqrt(v / c2) + eps): a division and a root for each number
-    step, over = one(lr / c1), one(1 / np.sqrt(c2))
+    rate, over, eps_ = number(lr / c1), number(1 / np.sqrt(c2)), number(eps)
     for i in range(w.size):
         m_i = beta1_ * m[i] + rest1 * g[i]
         v_i = beta2_ * v[i] + rest2 * (g[i] * g[i])
         new_m[i], new_v[i] = m_i, v_i
-        new_w[i] = w[i] - step * m_i / (np.sqrt(v_i) * over + eps_)
+        new_w[i] = w[i] - rate * m_i / (np.sqrt(v_i) * over + eps_)

@@ -25,7 +25,7 @@ def pooled_forward(
     # logits = vec(P) W_D + b_D
     dense_product(P, W_D, logits)
     if b_D is not None:
-        logits += b_D
+        add_to_rows(logits, b_D)
     return Y, P, inverse, logits
 
 
@@ -75,6 +75,12 @@ def pooled_backward(
         # e = count exp(H[state]), Y = Z[state]
         add_by_state(de if k == 0 else dY, state, dH_1[k])
     return dH_1, dW_D.T.copy(), db_D
+
+
+@compiled
+def add_to_rows(x: Array, b: Array) -> None:
+    for row in x:
+        row += b
 
 
 @compiled

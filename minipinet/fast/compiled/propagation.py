@@ -21,6 +21,7 @@ Layer: TypeAlias = tuple[Array, Array, Array, Array]
 def stacks_forward(
     X: Array, W_0: Both, W_1: Both, b_0: Both | None, b_1: Both | None, p: Array, q: Array, lower: Rows, upper: Rows
 ) -> tuple[Layer, Layer]:
+    """Return both layers of both stacks: the network below its readout."""
     first, second = empty_layer(X.shape[1], W_0, lower), empty_layer(len(W_1[0]), W_1, upper)
     for k in prange(2):  # the stacks have nothing in common but X
         stack_forward(k, X, W_0, W_1, b_0, b_1, p, q, lower, upper, first, second)
@@ -45,7 +46,7 @@ def stacks_backward(
     dH_1: Array, X: Array, first: Layer, second: Layer, W_0: Both, W_1: Both, b_0: Both | None, b_1: Both | None,
     lower: Rows, upper: Rows, learned: bool,
 ) -> tuple[Array, Array, Array, Array, Array, Array]:  # fmt: skip
-    # dH_1 is changed in place.
+    """Return the gradients of W and b of both layers, and of p and q, (2, 2), a row a layer; dH_1 is changed."""
     (d, h), o = W_0[0].shape, W_1[0].shape[1]
     dW_0, dW_1, dp = np.empty((2, d, h), X.dtype), np.empty((2, h, o), X.dtype), np.zeros((2, 2), X.dtype)
     db_0, db_1, dq = np.zeros((2, h), X.dtype), np.zeros((2, o), X.dtype), np.zeros((2, 2), X.dtype)
@@ -76,6 +77,7 @@ def stack_backward(
 
 @compiled
 def empty_layer(F_in: int, W: Both, rows: Rows) -> Layer:
+    """Return the tables of a layer of both stacks, to be filled."""
     _, _, weight, at_own, deg = rows
     n_out, n_in, F, dtype = len(at_own), len(deg), W[0].shape[1], weight.dtype
     K = np.empty((2, n_out, F_in) if F_in < F else (2, n_in, F), dtype)
@@ -86,7 +88,7 @@ def empty_layer(F_in: int, W: Both, rows: Rows) -> Layer:
 def message_passing_forward(
     M: Array, W: Array, b: Array | None, p: float, q: float, relu: bool, rows: Rows, layer: Layer
 ) -> None:
-    # A~ on the narrower side of W; into the tables of `layer`, which are those of one stack
+    """Fill the tables of `layer`, which are those of one stack; A~ on the narrower side of W."""
     K, H, A_tilde, s = layer
     normalise(p, q, rows, A_tilde, s)
     if W.shape[0] < W.shape[1]:
@@ -112,7 +114,8 @@ def message_passing_backward(
     dH: Array, M: Array, W: Array, b: Array | None, layer: Layer, relu: bool, learned: bool, inputs: bool, rows: Rows,
     dM: Array, dW: Array, db: Array,
 ) -> tuple[float, float]:  # fmt: skip
-    # Into dM (if asked for by `inputs`), dW and db; dH is changed in place. Returns dp and dq.
+    """Put the gradients of M (if `inputs`), W and b of one stack into dM, dW and db, and return those of p and q."""
+    # dH is changed in place.
     K, H, A_tilde, s = layer
     dp = dq = M.dtype.type(0)
     if relu:
@@ -140,7 +143,7 @@ def message_passing_backward(
 
 @compiled
 def relu_backward(dR: Array, R: Array) -> None:
-    # in place
+    """Set dR to 0 where R is not above 0."""
     n, F = R.shape
     zero, one = R.dtype.type(0), R.dtype.type(1)
     for i in range(n):
@@ -152,6 +155,7 @@ def relu_backward(dR: Array, R: Array) -> None:
 
 @compiled
 def normalise(p: float, q: float, rows: Rows, A_tilde: Array, s: Array) -> None:
+    """Put s and the entries of A~ into their places."""
     indptr, indices, weight, at_own, deg = rows
     for j in range(len(deg)):
         # s = (p + (1-p) deg)^(-1/2)
@@ -167,6 +171,7 @@ def normalise(p: float, q: float, rows: Rows, A_tilde: Array, s: Array) -> None:
 
 @compiled
 def multiply(A_tilde: Array, M: Array, rows: Rows, H: Array) -> None:
+    """Put A~ M into H."""
     indptr, indices, _, _, _ = rows
     F = M.shape[1]
     for i in range(len(H)):
@@ -185,6 +190,7 @@ def multiply(A_tilde: Array, M: Array, rows: Rows, H: Array) -> None:
 def multiply_backward(
     dH: Array, M: Array, H: Array, b: Array | None, A_tilde: Array, s: Array, learned: bool, rows: Rows, dM: Array
 ) -> tuple[float, float]:
+    """Put the gradient of M into dM, and return those of p and q if `learned`."""
     indptr, indices, _, at_own, deg = rows
     # Of H, b has been added to the product, and a ReLU may have changed it where dH is 0.
     (n_in, F), zero = M.shape, M.dtype.type(0)
@@ -218,6 +224,7 @@ def multiply_backward(
 
 @compiled
 def dense_product(x: Array, y: Array, out: Array) -> None:
+    """Put x y into out."""
     if x.size and y.size:
         np.dot(x, y, out)
     else:  # of no terms

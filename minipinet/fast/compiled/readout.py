@@ -34,6 +34,7 @@ def below_maximum(H: Array, ptr: Array, state: Array) -> Array:
 
 @halving
 def scores_forward(H_1: Array, W_D: Array, limit: float) -> tuple[Array, Array, bool]:
+    """Return W, the difference of W_D's columns; T = Z_X W^T; and whether H has a wide range."""
     (n, F_A), F_X = H_1[0].shape, H_1[1].shape[1]
     # W = W_D[:, 1] - W_D[:, 0]
     w = np.empty(F_A * F_X, H_1.dtype)
@@ -80,16 +81,16 @@ def two_class_backward(
     den: Array, R: Array, wide: bool,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     (F_A, F_X), Z_X = W.shape, H_1[1]
-    n, E, dz = len(Z_X), len(e), dlogits[:, 1].copy()
+    n, rows, dz = len(Z_X), len(e), dlogits[:, 1].copy()
     dH_1 = np.empty(H_1.shape, W.dtype)
     # logits[:, 1] = sum of R + b_D[1] - b_D[0]
     db_D = difference_backward(dz)
     dnum, dden = quotients_backward(dz, den, R)
-    entries = entries_of_rows(ptr, row, count, E)
+    entries = entries_of_rows(ptr, row, count, rows)
     # Of a wide range e and T have a row an entry: T = T[state], H = H[state].
-    dH, dT = np.empty((E, F_A), W.dtype) if wide else dH_1[0], np.empty((E, F_A), W.dtype)
+    dH, dT = np.empty((rows, F_A), W.dtype) if wide else dH_1[0], np.empty((rows, F_A), W.dtype)
     for half in prange(2):
-        rows_backward(half * E // 2, (half + 1) * E // 2, entries, dnum, dden, e, T, dH, dT)
+        rows_backward(half * rows // 2, (half + 1) * rows // 2, entries, dnum, dden, e, T, dH, dT)
     if wide:
         dH_1[0][:] = 0
         add_by_state(dH, state, dH_1[0])
@@ -129,6 +130,7 @@ def quotients_forward(ptr: Array, row: Array, weight: Array, e: Array, T: Array)
 
 @compiled
 def difference_backward(dz: Array) -> Array:
+    """Return the gradient of b_D, of which z has the difference."""
     db_D = np.zeros(2, dz.dtype)
     for x in dz:
         db_D[0] -= x
@@ -138,6 +140,7 @@ def difference_backward(dz: Array) -> Array:
 
 @compiled
 def quotients_backward(dz: Array, den: Array, R: Array) -> tuple[Array, Array]:
+    """Return the gradients of the quotients' numerators and of their denominators, den."""
     B, F = R.shape
     dnum, dden = np.empty((B, F), R.dtype), np.empty((B, F), R.dtype)
     for g in range(B):
@@ -150,7 +153,10 @@ def quotients_backward(dz: Array, den: Array, R: Array) -> tuple[Array, Array]:
 
 @compiled
 def entries_of_rows(ptr: Array, row: Array, count: Array, n: int) -> tuple[Array, Array, Array]:
-    """Return the entries of each of n rows, in the order of the graphs: where they start, their graphs and counts."""
+    """Return the entries of each of n rows, in the order of the graphs: where they start, their graphs and counts.
+
+    The kinds' entries turned over: so that each half of the rows can be written to by one thread.
+    """
     start = np.zeros(n + 1, np.int32)
     for t in range(len(row)):
         start[row[t] + 1] += 1
@@ -170,6 +176,7 @@ def rows_backward(
     first: int, end: int, entries: tuple[Array, Array, Array], dnum: Array, dden: Array, e: Array, T: Array,
     dH: Array, dT: Array,
 ) -> None:  # fmt: skip
+    """Put into some rows of dH and dT what their entries' graphs give them."""
     (start, graph, weight), F = entries, e.shape[1]
     for c in range(first, end):
         dH_c, dT_c, e_c, T_c = dH[c], dT[c], e[c], T[c]
@@ -189,6 +196,7 @@ def rows_backward(
 
 @compiled
 def add_by_state(x: Array, state: Array, sums: Array) -> None:
+    """Add the entries' rows of x to those of their states."""
     for t in range(len(state)):
         sums_c, x_t = sums[state[t]], x[t]
         for f in range(sums.shape[1]):
