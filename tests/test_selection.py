@@ -99,3 +99,19 @@ def test_what_a_dtype_does_not_hold_is_said_by_either(graph: Any, monkeypatch: p
             list(make_fast_batches(quotient, [0, 1], 1))
         said.append(str(error.value))
     assert said[0] == said[1]
+
+
+def test_cutting_leaves_zeros_where_it_looked_states_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One table of zeros serves all data sets of a thread, as large as the largest, whatever was cut between."""
+    use_form("numba", monkeypatch)
+    selection = pytest.importorskip("minipinet.fast.compiled.selection")
+    large, small = refine(load_dataset("MUTAG").graphs), refine(load_dataset("MUTAG")[:3].graphs)
+    one, other = make_fast_batches(large, range(150), 50), make_fast_batches(small, range(3), 1)
+    found = [next(one), next(other), next(one), next(other), next(one)]
+    assert not selection._scratch.zeros.any()
+    again = [*make_fast_batches(large, range(150), 50)]
+    for a, b in zip(found[::2], again, strict=True):
+        assert [x.tolist() for x in leaves(a)] == [x.tolist() for x in leaves(b)]
+    before = selection._scratch.zeros
+    next(make_fast_batches(small, range(3), 1))
+    assert selection._scratch.zeros is before

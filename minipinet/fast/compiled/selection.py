@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -28,20 +29,33 @@ def selector(quotient: Quotient, dtype: str) -> Callable[[Array], FastBatch]:
     counts = quotient.counts
     # A graph has no entry of its own: any row of numbers does.
     tables = (counts.indptr, counts.indices, counts.data, counts.indptr), _table(second), _table(first)
-    sizes = len(quotient.example), second.A.shape[0], first.A.shape[0], len(quotient.X)
-    places = tuple(np.zeros(n, np.int32) for n in sizes)  # pages of zeros that are not touched cost nothing
+    place = _zeros(max(len(quotient.example), second.A.shape[0], first.A.shape[0], len(quotient.X)))
     degrees = second.deg[:, None], first.deg[:, None]
     one = np.ones((), dtype)  # tells compiled loops the dtype
 
     def select(graphs: Array) -> FastBatch:
         X, lower, upper, entries, kind, fits = select_batch(
-            quotient.kind[graphs], quotient.example, *tables, degrees, quotient.X, places, one
+            quotient.kind[graphs], quotient.example, *tables, degrees, quotient.X, place, one
         )
         if not fits:
             next(select_batches(quotient, graphs, len(graphs), dtype))  # says what does not fit
         return FastBatch(X, (SelectedRows(*lower), SelectedRows(*upper)), Entries(*entries), kind)
 
     return select
+
+
+class _Scratch(threading.local):
+    zeros: Array = np.zeros(0, np.int32)
+
+
+_scratch = _Scratch()
+
+
+def _zeros(n: int) -> Array:
+    """Return at least n zeros, for whoever leaves zeros there again: made anew, they would cost more than a batch."""
+    if len(_scratch.zeros) < n:
+        _scratch.zeros = np.zeros(n, np.int32)
+    return _scratch.zeros
 
 
 def _table(level: Level) -> Table:
@@ -54,13 +68,13 @@ Rows: TypeAlias = tuple[Array, Array, Array, Array, Array]
 @compiled
 def select_batch(
     kinds: Array, example: Array, counts: Table, second: Table, first: Table, degrees: tuple[Array, Array],
-    features: Array, places: tuple[Array, ...], one: Array,
+    features: Array, place: Array, one: Array,
 ) -> tuple[Array, Rows, Rows, tuple[Array, Array, Array], Array, bool]:  # fmt: skip
-    kept, kind = renumber(kinds, places[0])
-    ptr, state, count, _, states = take_rows(example[kept], counts, places[1], one)
-    indptr_1, indices_1, data_1, at_own_1, states = take_rows(states, second, places[2], one)
+    kept, kind = renumber(kinds, place)
+    ptr, state, count, _, states = take_rows(example[kept], counts, place, one)
+    indptr_1, indices_1, data_1, at_own_1, states = take_rows(states, second, place, one)
     deg_1 = cast_rows(degrees[0], states, one).ravel()
-    indptr_0, indices_0, data_0, at_own_0, states = take_rows(states, first, places[3], one)
+    indptr_0, indices_0, data_0, at_own_0, states = take_rows(states, first, place, one)
     deg_0, X = cast_rows(degrees[1], states, one).ravel(), cast_rows(features, states, one)
     fits = True
     for numbers in (data_0, data_1, deg_0, deg_1, X.ravel()):
