@@ -13,11 +13,13 @@ from minipinet.datasets import isomorphism_dataset, load_dataset
 from minipinet.fast import model, training
 from minipinet.fast import readout as numpy_readout
 from minipinet.fast.training import adam_step, loss_backward, loss_forward, training_threads
+from minipinet.graphs import as_graph
 from minipinet.optim import adam_init
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.train import fit
+from minipinet.union import disjoint_union
 from minipinet.verify.fast_pairs import example_fast_batch
 from minipinet.verify.pairs import example_params, example_union
 from tests import tolerances
@@ -58,6 +60,22 @@ def test_loss_and_gradients_are_those_in_numpy(dtype: str, C: int, wide: bool) -
             assert tree_error(found, expected, floor=1e-2) < tolerances.COMPILED_GRADIENT[dtype]
             again = compiled.loss_backward(0.5, quick)  # nothing in the cache was changed
             assert all((g == h).all() for g, h in zip(found, again, strict=True) if g is not None)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e6, 1e12])
+def test_a_state_with_all_attention_has_no_gradient(scale: float) -> None:
+    """Of large features, one state of each graph has all of its attention: H then moves nothing, in float32 too."""
+    rng = np.random.default_rng(0)
+    graphs = [as_graph(np.ones((5, 5)) - np.eye(5), scale * rng.standard_normal((5, 3))) for _ in range(12)]
+    batch = next(training.make_fast_batches(refine(disjoint_union(graphs)), range(12), 12))
+    params, y = init_params(rng, 3, 2, hidden=6, out=4), np.arange(12) % 2
+    exact = PiNetParams(*(None if w is None else w.astype(float) for w in params))
+    double = next(training.make_fast_batches(refine(disjoint_union(graphs)), range(12), 12, "float64"))
+    found = compiled.loss_backward(1.0, compiled.loss_forward(params, batch, y)[1])
+    true = model.loss_backward(1.0, model.loss_forward(exact, double, y)[1])
+    of_rounding = tolerances.COMPILED_GRADIENT["float32"] * abs(true.W_X0).max()
+    for name in ("W_A0", "W_A1"):
+        assert abs(getattr(found, name)).max() <= 1.01 * abs(getattr(true, name)).max() + of_rounding
 
 
 @pytest.mark.parametrize("what", [np.nan, np.inf])

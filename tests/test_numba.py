@@ -62,6 +62,7 @@ def test_a_number_of_threads_is_one_or_two(threads: str, monkeypatch: pytest.Mon
 
 def test_two_threads_that_cannot_be_had_are_passed_over_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     use_form("numpy", monkeypatch)
+    training._say_that_one_thread_is_left.cache_clear()
     with pytest.warns(UserWarning, match="training goes on with one"), training_threads(2):
         pass
 
@@ -134,32 +135,80 @@ print(type(train_pinet(load_dataset("MUTAG"), Settings(epochs=1))).__name__)
     assert "Traceback" not in done.stderr
 
 
-def test_a_full_disk_is_told_before_training(tmp_path: Path) -> None:
-    code = """
-import resource
+def test_without_a_folder_to_keep_them_in_functions_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_place(*_: Any) -> Any:
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(jit, "_Kept", no_place)
+    assert jit.compiled(lambda x: x + 1)(1) == 2
+
+
+PROGRAM = """
+import numpy as np
 from minipinet.datasets import load_dataset
-from minipinet.runs import train_pinet
-from minipinet.settings import Settings
-data = load_dataset("MUTAG")
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-print(type(train_pinet(data, Settings(epochs=1))).__name__)
+from minipinet.fast.training import loss_forward, make_fast_batches
+from minipinet.params import init_params
+from minipinet.quotient import refine
+data = load_dataset("MUTAG")[:9]
+batch = next(make_fast_batches(refine(data.graphs), range(9), 9))
+value, cache = loss_forward(init_params(np.random.default_rng(0), 7, 2, hidden=3, out=2), batch, data.y)
+print(type(cache).__name__, bool(np.isfinite(value)))
+"""
+
+
+def test_a_damaged_cache_is_made_anew_and_a_full_one_left(tmp_path: Path) -> None:
+    def run(limit: str = "") -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "always", "-c", limit + PROGRAM],
+            env={**environment(), "NUMBA_CACHE_DIR": str(tmp_path)},
+            text=True, capture_output=True, timeout=300, check=True,
+        )  # fmt: skip
+        return done.stdout, done.stderr
+
+    # A disk with room for the first function alone.
+    out, err = run("import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (60000, 60000))\n")
+    assert out == "CompiledCache True\n"
+    assert err.count("so the next run does it again") == 1
+    assert str(tmp_path) in err
+    assert run() == ("CompiledCache True\n", "")
+    kept = [*tmp_path.rglob("*.nbi"), *tmp_path.rglob("*.nbc")]
+    assert len(kept) > 10
+    for k, path in enumerate(kept):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2] if k % 2 else b"")
+    assert run() == ("CompiledCache True\n", "")
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbi")}
+    assert run() == ("CompiledCache True\n", "")
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbi")} == times  # whole again, and read
+
+
+def test_a_listener_of_numbas_compilations_never_stands_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace: dict[str, Any] = {}
+    exec("def f(x): return x + 1", namespace)  # a function without a module
+    assert jit.numba.njit(namespace["f"])(1) == 2
+    monkeypatch.setattr(sys, "stderr", None)
+    assert jit.compiled(lambda x: x + 2)(1) == 3
+
+
+@pytest.mark.parametrize("layer", ["tbb", "nonsense", "workqueue"])
+def test_a_pool_of_threads_that_is_not_there_leaves_one(layer: str) -> None:
+    code = """
+import warnings
+from threading import Thread
+from minipinet.fast.compiled._jit import numba, two_threads
+from minipinet.fast.training import training_threads
+def train():
+    with training_threads(2), two_threads() as able:
+        found.append(able)
+found = []
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    threads = [Thread(target=train) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+print(set(found) <= {numba.config.NUMBA_NUM_THREADS >= 2 and numba.config.THREADING_LAYER == "tbb", False}, len(found))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**environment(), "NUMBA_CACHE_DIR": str(tmp_path)},
+        [sys.executable, "-c", code], env={**environment(), "NUMBA_THREADING_LAYER": layer},
         text=True, capture_output=True, timeout=120, check=True,
     )  # fmt: skip
-    assert done.stdout == "Trained\n"
-    assert done.stderr.count("Numba is installed and cannot be used") == 1
-    assert "File too large" in done.stderr
-
-
-def test_without_a_folder_to_keep_them_in_functions_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_place(**options: Any) -> Any:
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: (function, options)
-
-    monkeypatch.setattr("minipinet.fast.compiled._jit.numba.njit", no_place)
-    found: Any = jit.compiled(len)
-    assert found[0] is len
-    assert "cache" not in found[1]
+    assert done.stdout == "True 4\n"

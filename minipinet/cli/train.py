@@ -56,10 +56,12 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
     """Train, and print what came out."""
     from minipinet.crossval import check_folds_at_once
     from minipinet.datasets import load_dataset
+    from minipinet.fast.training import threads_asked
     from minipinet.rundir import as_run_folder
     from minipinet.settings import whole
 
     settings = settings_of(args)
+    threads_asked()  # before a run that is to be overwritten is gone
     if isinstance(args.folds, str) or args.folds < 0 or args.folds == 1:
         raise UsageError(f"folds: expected 2 or more, or 0 for one model on all graphs, got {args.folds!r}")
     check_folds_at_once(args.folds_at_once, 1 if args.jobs is None else whole("jobs", args.jobs), args.device)

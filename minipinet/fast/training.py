@@ -12,6 +12,7 @@ import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from multiprocessing import parent_process
 from types import ModuleType
 from typing import Any
 
@@ -87,15 +88,27 @@ def training_threads(threads: int | None = None) -> Iterator[None]:
     UsageError
         If the number is not 1 or 2.
     """
-    asked = os.environ.get("MINIPINET_THREADS", "1") if threads is None else str(threads)
-    if asked not in ("1", "2"):
-        raise UsageError(f"MINIPINET_THREADS: expected 1 or 2, got {asked!r:.40}")
-    compiled = compiled_form() if asked == "2" else None
+    threads = threads_asked() if threads is None else threads
+    compiled = compiled_form() if threads == 2 else None
     with ExitStack() as stack:
         stack.enter_context(threadpool_limits(limits=1))
-        if asked == "2" and not (compiled and stack.enter_context(compiled["model"].two_threads())):
-            notify("MINIPINET_THREADS=2 takes two processors and Numba with OpenMP or TBB: training goes on with one")
+        if threads == 2 and not (compiled and stack.enter_context(compiled["model"].two_threads())):
+            _say_that_one_thread_is_left()
         yield
+
+
+def threads_asked() -> int:
+    """Return what ``MINIPINET_THREADS`` says, 1 without it; a UsageError if that is neither 1 nor 2."""
+    asked = os.environ.get("MINIPINET_THREADS", "1")
+    if asked not in ("1", "2"):
+        raise UsageError(f"MINIPINET_THREADS: expected 1 or 2, got {asked!r:.40}")
+    return int(asked)
+
+
+@functools.cache
+def _say_that_one_thread_is_left() -> None:
+    if parent_process() is None:  # the workers of --jobs have a processor each
+        notify("MINIPINET_THREADS=2 takes two processors and Numba with OpenMP or TBB: training goes on with one")
 
 
 def make_fast_batches(

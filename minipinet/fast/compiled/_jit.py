@@ -3,21 +3,67 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from multiprocessing import parent_process
+from pathlib import Path
+from threading import Lock
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numba.core import event
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from minipinet.errors import notify
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
 _two_threads = ContextVar("two_threads", default=False)
+
+
+#: Of all that is compiled here: Numba itself looks at the file of a function alone, and not at what it calls.
+_DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+
+
+class _Kept(FunctionCache):  # type: ignore[misc]
+    """Compiled functions on disk; what cannot be read is compiled anew, and what cannot be written is left.
+
+    A pair of files for each kind of arguments: with one index for all of them, two processes that compile at once can
+    come by each other's code.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            self._take_files_of(sig, target_context.codegen())
+            return super().load_overload(sig, target_context)
+        except Exception:  # a file that was cut short or damaged
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            self._take_files_of(sig, data.codegen)
+            super().save_overload(sig, data)
+        except OSError as error:
+            _say_once(
+                f"what Numba compiles cannot be kept in {self.cache_path}, so the next run does it again: {error}"
+            )
+
+    def _take_files_of(self, sig: Any, codegen: Any) -> None:
+        kind = hashlib.sha256(repr((str(sig), codegen.magic_tuple(), _DIGEST)).encode()).hexdigest()[:16]
+        base, stamp = self._impl.filename_base, self._impl.locator.get_source_stamp()
+        self._cache_file = IndexDataCacheFile(self._cache_path, f"{base}-{kind}", stamp)
+
+
+@functools.cache
+def _say_once(text: str) -> None:
+    notify(text)
 
 
 class _Told(event.Listener):  # type: ignore[misc]
@@ -26,8 +72,8 @@ class _Told(event.Listener):  # type: ignore[misc]
     told = False
 
     def on_start(self, event: Any) -> None:
-        ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
-        if ours and not self.told and sys.stderr.isatty() and parent_process() is None:
+        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith(__package__)
+        if ours and not self.told and parent_process() is None and sys.stderr is not None and sys.stderr.isatty():
             print("\nNumba compiles what this machine has not run before, for some 20 seconds.", file=sys.stderr)
             self.told = True
 
@@ -74,40 +120,43 @@ def halving(function: Loop) -> Loop:
 @contextmanager
 def two_threads() -> Iterator[bool]:
     """Let what is `halving` run on two threads, if this machine's Numba can hand work over in less than it takes."""
-    before = numba.get_num_threads()
     able = numba.config.NUMBA_NUM_THREADS >= 2 and _quick_threads()
-    token = _two_threads.set(able)
+    if not able:
+        yield False
+        return
+    before, token = numba.get_num_threads(), _two_threads.set(True)
     try:
-        if able:
-            numba.set_num_threads(2)
-        yield able
+        numba.set_num_threads(2)
+        yield True
     finally:
         _two_threads.reset(token)
         numba.set_num_threads(before)
 
 
-@functools.cache
+_asking = Lock()
+
+
 def _quick_threads() -> bool:
+    with _asking:  # Numba's own pool ends a process in which two threads come to it at once
+        return _threads_are_quick()
+
+
+@functools.cache
+def _threads_are_quick() -> bool:
     # Numba's own pool of threads takes 0.15 ms to wake one; those of OpenMP and of TBB wait for a while.
     try:
         _in_two(np.zeros(2))
         return numba.threading_layer() in ("omp", "tbb")
-    except ValueError:  # no pool of threads at all
+    except ValueError:  # no pool of threads, or not the one that the environment asks for
         return False
 
 
 def _compiled(function: Loop, freedom: set[str], parallel: bool = False) -> Loop:
     # NaN and infinity keep their meaning: a training that diverges has to show it.
-    options = {"nogil": True, "error_model": "numpy", "fastmath": freedom, "parallel": parallel}
-    try:
-        return _jit(function, cache=True, **options)
-    except RuntimeError:  # there is no folder that the compiled loop could be kept in
-        return _jit(function, **options)
-
-
-def _jit(function: Loop, **options: Any) -> Loop:
-    compiled: Loop = numba.njit(**options)(function)
-    return compiled
+    loop: Any = numba.njit(nogil=True, error_model="numpy", fastmath=freedom, parallel=parallel)(function)
+    with suppress(RuntimeError):  # there is no folder that the compiled loop could be kept in
+        loop._cache = _Kept(function)
+    return cast(Loop, loop)
 
 
 @functools.partial(_compiled, freedom=set(), parallel=True)

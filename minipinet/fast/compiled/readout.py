@@ -85,12 +85,12 @@ def two_class_backward(
     dH_1 = np.empty(H_1.shape, W.dtype)
     # logits[:, 1] = sum of R + b_D[1] - b_D[0]
     db_D = difference_backward(dz)
-    dnum, dden = quotients_backward(dz, den, R)
+    dnum = quotients_backward(dz, den)
     entries = entries_of_rows(ptr, row, count, rows)
     # Of a wide range e and T have a row an entry: T = T[state], H = H[state].
     dH, dT = np.empty((rows, F_A), W.dtype) if wide else dH_1[0], np.empty((rows, F_A), W.dtype)
     for half in prange(2):
-        rows_backward(half * rows // 2, (half + 1) * rows // 2, entries, dnum, dden, e, T, dH, dT)
+        rows_backward(half * rows // 2, (half + 1) * rows // 2, entries, dnum, R, e, T, dH, dT)
     if wide:
         dH_1[0][:] = 0
         add_by_state(dH, state, dH_1[0])
@@ -139,16 +139,14 @@ def difference_backward(dz: Array) -> Array:
 
 
 @compiled
-def quotients_backward(dz: Array, den: Array, R: Array) -> tuple[Array, Array]:
-    """Return the gradients of the quotients' numerators and of their denominators, den."""
-    B, F = R.shape
-    dnum, dden = np.empty((B, F), R.dtype), np.empty((B, F), R.dtype)
-    for g in range(B):
-        for f in range(F):
+def quotients_backward(dz: Array, den: Array) -> Array:
+    """Return the gradient of the quotients' numerators; that of den is it times -R."""
+    dnum = np.empty(den.shape, den.dtype)
+    for g in range(len(den)):
+        for f in range(den.shape[1]):
             # R = num / den
             dnum[g, f] = dz[g] / den[g, f]
-            dden[g, f] = -dnum[g, f] * R[g, f]
-    return dnum, dden
+    return dnum
 
 
 @compiled
@@ -173,7 +171,7 @@ def entries_of_rows(ptr: Array, row: Array, count: Array, n: int) -> tuple[Array
 
 @compiled
 def rows_backward(
-    first: int, end: int, entries: tuple[Array, Array, Array], dnum: Array, dden: Array, e: Array, T: Array,
+    first: int, end: int, entries: tuple[Array, Array, Array], dnum: Array, R: Array, e: Array, T: Array,
     dH: Array, dT: Array,
 ) -> None:  # fmt: skip
     """Put into some rows of dH and dT what their entries' graphs give them."""
@@ -183,14 +181,16 @@ def rows_backward(
         dH_c[:] = 0
         dT_c[:] = 0
         for t in range(start[c], start[c + 1]):
-            weight_t, dden_g, dnum_g = weight[t], dden[graph[t]], dnum[graph[t]]
+            weight_t, dnum_g, R_g = weight[t], dnum[graph[t]], R[graph[t]]
             for f in range(F):
-                # den += count e, num += count e T
-                dH_c[f] += weight_t * dden_g[f]
-                dT_c[f] += weight_t * dnum_g[f]
+                x = weight_t * dnum_g[f]
+                # num += count e T
+                dT_c[f] += x
+                # num += count e T, den += count e: T - R is 0 for a state that has all of its graph's attention
+                dH_c[f] += x * (T_c[f] - R_g[f])
         for f in range(F):
             # e = exp(H)
-            dH_c[f] = (dH_c[f] + dT_c[f] * T_c[f]) * e_c[f]
+            dH_c[f] *= e_c[f]
             dT_c[f] *= e_c[f]
 
 
