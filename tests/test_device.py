@@ -45,7 +45,7 @@ class DynamicLibNotFoundError(Exception):
     """What it raises where NVIDIA's libraries are not."""
 
 
-INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, '\.\[cuda12\]' \(cuda13 for a driver of CUDA 13\)"
+INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, '\.\[cuda12\]' \(cuda13 .* CUDA 13\)"
 LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
 
 
