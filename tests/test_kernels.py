@@ -162,6 +162,26 @@ def test_a_step_without_graphs_changes_nothing() -> None:
     assert training.buffers.cursor.tolist() == [101]
 
 
+def test_nothing_reads_what_an_earlier_batch_left() -> None:
+    data = load_dataset("MUTAG")[:10]
+    params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=5, out=4, bias=True)
+    found = []
+    for left in (0, np.nan):
+        training = Training(refine(data.graphs), data.y, [params], [np.arange(3)], 4)
+        b = training.buffers
+        b.Z_A[:] = left
+        for layer in b.layers:
+            layer.weight[:] = left
+            for indices in (layer.column, layer.row, layer.entry):
+                indices[:] = 0 if left == 0 else -(2**30)  # a number far outside the tables
+        found.append(training.gradients()[0])
+        assert (b.graph[b.count == 0] == -1).all()
+        for table in (b.X, b.count, b.K_0, b.R, b.U_1, b.V_1, b.H_1, b.dH_1, b.dU_1, b.dR, b.dK_0, b.dX):
+            axis = table.ndim - (1 if table is b.count else 2)
+            assert (np.moveaxis(table, axis, 0)[-1] == 0).all()
+    assert tree_error(found[0], found[1]) == 0
+
+
 def test_every_kernel_is_run() -> None:
     data = load_dataset("MUTAG")[:10]
     params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=5, out=4, bias=True)
