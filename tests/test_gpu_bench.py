@@ -205,6 +205,16 @@ def test_the_bytes_in_the_chapter_are_those_counted(name: str, data: Dataset) ->
     assert found == [(str(rows[0]), str(rows[1]), f"{module('traffic').step_bytes(card) / 1e6:.0f}")]
 
 
+def test_the_page_s_epochs_on_the_cpu_are_those_that_are_recorded() -> None:
+    chapter = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
+    told = re.findall(r'"([A-Za-z0-9 ]+)": \((\d+\.\d), (\d+)\)', chapter)
+    recorded = json.loads((ROOT / "docs" / "results" / "peers.json").read_text(encoding="utf-8"))["datasets"]
+    assert [name for name, _, _ in told] == ["MUTAG", "NCI1", "isomorphism", "PROTEINS", "ENZYMES attributes"]
+    for name, ms, graphs in told:
+        one = recorded[name]
+        assert (f"{1e3 * np.median(one['seconds']['ours']['1']):.1f}", str(one["graphs"])) == (ms, graphs)
+
+
 def test_the_bandwidth_is_that_of_the_fastest_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter([0.0, 8.0, 10.0, 12.0, 20.0, 24.0])
     monkeypatch.setattr("traffic.time.perf_counter", lambda: next(ticks))
