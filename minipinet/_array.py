@@ -49,7 +49,7 @@ def refuse_card(name: str, value: Any) -> None:
 
 
 def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Sparse:
-    """Return a CSR matrix where its arrays are: SciPy's ``csr_array``, or CuPy's ``csr_matrix``, as it has no other.
+    """Return a CSR matrix where its arrays are: SciPy's ``csr_array``, or CuPy's ``csr_matrix``, which every CuPy has.
 
     Examples
     --------
@@ -224,8 +224,13 @@ def check_device(device: str) -> str:
     return "cpu"
 
 
-#: The oldest CuPy that is tried, as the extra `cuda12` asks for it.
+#: The oldest CuPy that is tried. The extras ask for 14, the first that installs NVIDIA's libraries too.
 OLDEST_CUPY = 13, 4
+#: How CuPy comes with all that it needs.
+_INSTALL = "pip install 'minipinet[cuda12]' or, in the project's folder, '.[cuda12]' (cuda13 for a driver of CUDA 13)"
+#: What CuPy names that finds no card, and what it cannot do without.
+_NO_CARD = re.compile("cudaErrorInsufficientDriver|cudaErrorNoDevice")
+_NO_LIBRARY = re.compile("DynamicLibNotFound|lib(nvrtc|cublas|nvJitLink|cudart|cusparse)")
 #: A kernel to try the compiler with.
 _DOUBLE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 
@@ -237,7 +242,7 @@ def card_problem() -> str | None:
     the library of products that CuPy finds when the first kernel and the first product need them.
     """
     if importlib.util.find_spec("cupy") is None:
-        return "CuPy is not installed: pip install 'minipinet[cuda12]' or 'minipinet[cuda13]', as your driver's CUDA is"
+        return f"CuPy is not installed: {_INSTALL}"
     try:
         library = card_library()
         if not library.cuda.runtime.getDeviceCount():
@@ -249,7 +254,12 @@ def card_problem() -> str | None:
         products = library.matmul(x.reshape(2, 2), x.reshape(2, 2))
         found = to_host(x).tolist(), to_host(products).tolist()
     except (Exception, SystemExit) as error:  # whatever a broken installation raises
-        return f"CuPy finds no card that works ({reason_of(error)})"
+        reason = reason_of(error)
+        if _NO_CARD.search(reason):
+            return f"there is no NVIDIA driver or card ({reason})"
+        if _NO_LIBRARY.search(reason):
+            return f"CuPy lacks a library of NVIDIA's: {_INSTALL} ({reason})"
+        return f"CuPy finds no card that works ({reason})"
     if found != ([0, 2, 4, 6], [[8, 12], [24, 44]]):
         return f"the card doubles 0, 1, 2 and 3 to {found[0]}, with the products {found[1]}"
     return None

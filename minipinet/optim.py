@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from minipinet._array import Array, xp_of
 from minipinet.network import Params
 
@@ -52,6 +50,7 @@ def adam_step(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from minipinet.params import init_params
     >>> params = init_params(np.random.default_rng(0), d=2, C=2, hidden=3, out=2)
     >>> after, state = adam_step(params, params, adam_init(params))
@@ -66,7 +65,7 @@ def adam_step(
     w, g, m, v = (_flatten(tree, params) for tree in (params, grads, state.m, state.v))
     m = beta1 * m + (1 - beta1) * g
     v = beta2 * v + (1 - beta2) * (g * g)
-    w -= lr * (m / c1) / (np.sqrt(v / c2) + eps)
+    w -= lr * (m / c1) / (xp_of(w).sqrt(v / c2) + eps)
     return unflatten(w, params), AdamState(step, unflatten(m, params), unflatten(v, params))
 
 

@@ -43,7 +43,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "gpu"), str(HERE / "peers")]
 
 from bench import check_losses, commit, machine  # noqa: E402
-from commandline import MODULES, parse  # noqa: E402
+from commandline import MODULES, WITHOUT_FOLDER, parse  # noqa: E402
 from environments import PEERS, is_made, python_of  # noqa: E402
 from problem import load, write_problem  # noqa: E402
 from processes import PeerError, PeerProcess  # noqa: E402
@@ -170,7 +170,7 @@ def main(words: list[str] | None = None) -> int:
     write(report, options.output)
     for name in dict.fromkeys(options.datasets):
         try:
-            if name in ("NCI1", "PROTEINS") and options.data_dir is None:
+            if name not in WITHOUT_FOLDER and options.data_dir is None:
                 raise UsageError("there is no --data-dir")
             data = load(name, options.data_dir)
         except MinipinetError as error:

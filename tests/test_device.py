@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import sys
+import tomllib
 import types
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,18 @@ def test_what_is_no_device_is_told_in_one_sentence(device: Any, shown: str) -> N
 
 class CompileException(Exception):  # noqa: N818
     """What CuPy raises where the compiler of kernels does not work."""
+
+
+class CUDARuntimeError(Exception):
+    """What CuPy raises where there is no driver or no card."""
+
+
+class DynamicLibNotFoundError(Exception):
+    """What it raises where NVIDIA's libraries are not."""
+
+
+INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, '\.\[cuda12\]' \(cuda13 .* CUDA 13\)"
+LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
 
 
 def stand_in(count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None) -> types.ModuleType:
@@ -84,17 +97,34 @@ def stand_in(count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product
         (stand_in(version="13.3.0"), r"expected CuPy 13\.4 or later, got 13\.3\.0"),
         (
             stand_in(compiler=CompileException("nvrtc: error: no libnvrtc-builtins.so")),
-            r"CuPy finds no card that works \(CompileException: nvrtc: error: no libnvrtc-builtins\.so\)",
+            rf"{LACKS} \(CompileException: nvrtc: error: no libnvrtc-builtins\.so\)",
         ),
         (
             stand_in(product=ImportError("no libcublas.so.12")),
-            r"CuPy finds no card that works \(ImportError: no libcublas\.so\.12\)",
+            rf"{LACKS} \(ImportError: no libcublas\.so\.12\)",
+        ),
+        # What CuPy 14.2 raises where there is no driver, no card, and without its extra ctk.
+        (
+            stand_in(CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")),
+            r"there is no NVIDIA driver or card \(CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver",
+        ),
+        (
+            stand_in(CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")),
+            r"there is no NVIDIA driver or card \(CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device",
+        ),
+        (
+            stand_in(compiler=DynamicLibNotFoundError('Failure finding "libnvrtc.so.13 or libnvrtc.so.12"')),
+            rf'{LACKS} \(DynamicLibNotFoundError: Failure finding "libnvrtc\.so\.13',
+        ),
+        (
+            stand_in(product=ImportError('Failure finding "libcublasLt.so.13 or libcublasLt.so.12"')),
+            rf'{LACKS} \(ImportError: Failure finding "libcublasLt\.so\.13',
         ),
         (
             stand_in(compiler=3),
             r"the card doubles 0, 1, 2 and 3 to \[0\.0, 3\.0, 6\.0, 9\.0\], with the products \[\[18",
         ),
-        (None, "CuPy is not installed: pip install 'minipinet"),
+        (None, f"CuPy is not installed: {INSTALL}$"),
     ],
 )
 def test_case_098_what_is_missing_is_said(
@@ -150,9 +180,14 @@ def test_the_reason_is_the_cause_in_one_short_line(
     assert card_problem() == f"CuPy finds no card that works ({reason})"
 
 
-def test_the_oldest_cupy_is_that_of_the_extra() -> None:
+@pytest.mark.parametrize("cuda", ["12", "13"])
+def test_the_extra_has_nvidia_s_libraries_and_a_cupy_that_is_tried(cuda: str) -> None:
     text = (Path(__file__).resolve().parent.parent / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'"cupy-cuda12x>={".".join(map(str, OLDEST_CUPY))}"' in text
+    (extra,) = tomllib.loads(text)["project"]["optional-dependencies"][f"cuda{cuda}"]
+    name, _, oldest = extra.partition(">=")
+    assert name == f"cupy-cuda{cuda}x[ctk]"
+    # CuPy 13 has no extra ctk.
+    assert (int(oldest),) >= (14,) > OLDEST_CUPY
 
 
 @pytest.mark.parametrize("version", ["13.4.0", "13.10.1", "14.0.0rc1"])

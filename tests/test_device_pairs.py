@@ -18,6 +18,7 @@ from minipinet.batch import make_batch, make_batches
 from minipinet.datasets import load_dataset
 from minipinet.evaluation import evaluate
 from minipinet.model import loss_backward, loss_forward
+from minipinet.optim import adam_init, adam_step
 from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import refine
 from minipinet.verify.card import bound_on_card
@@ -218,3 +219,13 @@ def test_an_epoch_of_the_readable_network_and_its_scores() -> None:
     scored = [evaluate(params, None, refine(data.graphs), data.y, range(20), device=d) for d in ("cpu", "cuda")]
     assert host_leaves(scored[1][:3]) == ["[0]", "[1]", "[2]"]
     assert tree_error(scored[1].logits, scored[0].logits) < tolerances.FORMS_FLOAT64
+
+
+def test_a_step_of_adam_stays_on_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_stand_in(monkeypatch)
+    params = init_params(np.random.default_rng(0), 3, 2, hidden=4, out=2)
+    moved = to_card(params)
+    after, state = adam_step(moved, moved, adam_init(moved))
+    expected, expected_state = adam_step(params, params, adam_init(params))
+    assert tree_error(brought_back(after), expected) == 0
+    assert tree_error(brought_back(state.v), expected_state.v) == 0

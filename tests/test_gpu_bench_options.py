@@ -30,6 +30,9 @@ __all__ = ["scripts"]  # a fixture
         ("--output .", "argument --output: expected a file that does not end in .md, as the table's does, got '.'"),
         ("--output folder", "argument --output: expected no folder at 'folder'"),
         ("--output other.json", "argument --output: expected no folder at 'other.md'"),
+        ("--data-dir no", "argument --data-dir: expected a folder, got 'no'"),
+        ("--envs other.json", "argument --envs: expected a folder, got 'other.json'"),
+        ("--fold 3", "unrecognized arguments: --fold 3"),
         ("--datasets NCI2", "argument --datasets: invalid choice: 'NCI2'"),
     ],
 )
@@ -57,6 +60,24 @@ def test_a_folder_that_cannot_be_written_to_is_refused(
         found.parse(["--peers"])
     said = capsys.readouterr().err
     assert "--output: expected a file in a folder that can be written to, got 'gpu_report.json'" in said
+
+
+def test_every_option_has_help_and_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        module("commandline").parse(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for told in (
+        "'ENZYMES attributes' (all)",
+        "need none",
+        "(10)",
+        "(200)",
+        "(5)",
+        "(0.2)",
+        "(1024)",
+        "(gpu_report.json)",
+    ):
+        assert told in said
+    assert "/.cache/minipinet/peers)" in said
 
 
 def test_as_many_folds_as_mutag_s_smaller_class_has_graphs() -> None:

@@ -1,4 +1,5 @@
-// Before every kernel file: one thread an output element, `real` chosen at compile time, all sizes 64-bit.
+// Before every kernel file: `real` is chosen at compile time, all sizes are 64-bit. What one thread does stands after
+// "Element" at each kernel: a number of the output, a row, or what a graph has in a column.
 //
 // No thread waits for another or adds to what another wrote: each number is the work of one, and each sum has one order.
 #ifndef REAL

@@ -35,7 +35,10 @@ class Launcher(Protocol):
         """
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that does again what `run` does; `run` may be run once or twice for it."""
+        """Return a function that does again what `run` does, after doing it once.
+
+        A card is given `run` a second time to record it, which computes nothing.
+        """
 
 
 def source(name: str) -> str:

@@ -98,23 +98,24 @@ extern "C" __global__ void pq_terms(const real *dH, const real *H, const real *d
     terms[(both * 2 + 1) * n + i] = to_q;
 }
 
-// Sums of stretches of n numbers, each by `parts` threads in two steps: every parts-th number first, then the parts.
-// Element: (stretch, part), then (stretch).
-extern "C" __global__ void sum_parts(const real *x, double *part, size stretches, size n, size parts) {
+// The parts of sums of n numbers each: part i adds up every parts-th number from the i-th on. `gate_backward` adds up the
+// parts, so that a sum over all rows is not one thread's work. Element: (sum, part).
+extern "C" __global__ void sum_parts(const real *x, double *part, size sums, size n, size parts) {
     size t = element();
-    if (t >= stretches * parts) return;
+    if (t >= sums * parts) return;
     size first = cut(t, parts);
     double sum = 0;
     for (size i = first; i < n; i += parts) sum += x[t * n + i];
     part[t * parts + first] = sum;
 }
 
-// draw[k, stack, layer, p or q] from the parts: the gate's slope is 4 p (1 - p). Element: (k, stack, p or q).
-extern "C" __global__ void gate_backward(const double *part, const real *pq, real *draw, size K, size parts, size layer) {
+// dp_raw[k, stack, layer, p or q], of q_raw too, from the sum of the parts: the gate's slope is 4 p (1 - p). Element: (k, stack, p or q).
+extern "C" __global__ void gate_backward(const double *part, const real *pq, real *dp_raw, size K, size parts,
+                                         size layer) {
     size t = element();
     if (t >= K * 4) return;
     double sum = 0;
     for (size i = 0; i < parts; i++) sum += part[t * parts + i];
     size which = cut(t, 2), at = (t * 2 + layer) * 2 + which;
-    draw[at] = (real)(sum * 4 * pq[at] * (1 - pq[at]));
+    dp_raw[at] = (real)(sum * 4 * pq[at] * (1 - pq[at]));
 }

@@ -1,8 +1,9 @@
 """One training step of K folds on buffers of fixed size: batch, forward, backward, Adam, by kernels and GEMMs alone.
 
 Nothing here asks the card for a number, and nothing is allocated or copied beside the buffers, so that a step can be
-captured once and replayed: which graphs are in the batch, and how many, stands in arrays on the card. Rows beyond a
-batch's last are zeros.
+captured once and replayed: which graphs are in the batch, and how many, stands in arrays on the card. Beyond a batch's
+last row every table is zeros that a product or a sum over rows reads, from X and K_0 to dX. `graph` is -1 there, and in
+Z_A and the entries' `column`, `weight`, `row` and `entry` stands what an earlier batch left, which nothing reads.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def _pq_back(
     launch: Launcher,
     tables: tuple[Array, ...],
     b: Buffers,
-    draw: Array,
+    dp_raw: Array,
     layer: int,
     sizes: tuple[int, ...],
     shared: bool,
@@ -129,4 +130,4 @@ def _pq_back(
     n = rows + columns
     launch("pq_terms", K * 2 * n, *tables, b.pq, at.first, at.own, at.deg, b.terms, *sizes, layer, int(shared))
     launch("sum_parts", K * 4 * PARTS, b.terms, b.part, K * 4, n, PARTS)
-    launch("gate_backward", K * 4, b.part, b.pq, draw, K, PARTS, layer)
+    launch("gate_backward", K * 4, b.part, b.pq, dp_raw, K, PARTS, layer)

@@ -33,7 +33,7 @@ class Card:
     settings : Settings
         Read: batch_size, lr, l2, pq.
     captured : bool
-        Whether a step is recorded once and replayed, or each of its kernels launched every time.
+        Whether a step is captured once and replayed, or each of its kernels launched every time.
     """
 
     def __init__(

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-SETS = ("MUTAG", "NCI1", "PROTEINS", "isomorphism")
+#: The data sets that are timed; those that come without a folder first.
+SETS = ("MUTAG", "isomorphism", "NCI1", "PROTEINS", "ENZYMES attributes")
+WITHOUT_FOLDER = SETS[:2]
 #: What shows that a peer's framework is in this environment.
 MODULES = {"pyg": "torch_geometric", "plain_torch": "torch", "jax_sparse": "jax"}
 #: As many folds as MUTAG's smaller class has graphs.
@@ -52,21 +54,52 @@ def output(text: str) -> Path:
     return path
 
 
-def parse(words: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
-    parser = OneLineParser(prog="gpu_bench", description="Time an epoch on this machine's card.")
+def folder(text: str) -> Path:
+    """Return the path of a folder that is there."""
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"expected a folder, got {text!r:.80}")
+    return path
+
+
+def parse(
+    words: list[str] | None = None,
+    prog: str = "gpu_bench",
+    description: str = "Time an epoch on this machine's card, beside the CPU and other frameworks.",
+) -> argparse.Namespace:
+    """Parse the command line, which `scripts/gpu_check` hands on as it is."""
+    parser = OneLineParser(prog=prog, description=description, allow_abbrev=False)
     count = number(int, "a whole number of at least 1", lambda x: x >= 1)
     folds = number(int, f"a whole number from 2 to {MOST_FOLDS}", lambda x: 2 <= x <= MOST_FOLDS)
     least = number(float, "a number of seconds above 0", lambda x: 0 < x < math.inf)
-    parser.add_argument("--datasets", nargs="+", default=list(SETS), choices=SETS, metavar="NAME")
-    parser.add_argument("--data-dir", type=Path, help="folder of TU zips (MUTAG and isomorphism need none)")
-    parser.add_argument("--peers", nargs="*", default=list(MODULES), choices=list(MODULES), metavar="NAME")
-    parser.add_argument("--envs", type=Path, default=Path.home() / ".cache" / "minipinet" / "peers")
-    parser.add_argument("--folds", type=folds, default=10)
-    parser.add_argument("--epochs", type=count, default=200, help="of the cross-validation")
-    parser.add_argument("--rounds", type=count, default=5)
-    parser.add_argument("--least", type=least, default=0.2, help="seconds that a side is timed for in a round")
-    parser.add_argument("--megabytes", type=count, default=1024, help="what is copied to measure the bandwidth")
-    parser.add_argument("--output", type=output, default="gpu_report.json")
+    known = [name if " " not in name else f"'{name}'" for name in SETS]
+    parser.add_argument(
+        "--datasets", nargs="+", default=list(SETS), choices=SETS, metavar="NAME", help=f"of {', '.join(known)} (all)"
+    )
+    parser.add_argument(
+        "--data-dir", type=folder, metavar="DIR", help=f"folder of TU zips; {' and '.join(WITHOUT_FOLDER)} need none"
+    )
+    parser.add_argument(
+        "--peers", nargs="*", default=list(MODULES), choices=list(MODULES), metavar="NAME",
+        help=f"of {', '.join(MODULES)} (all that are installed)",
+    )  # fmt: skip
+    envs = Path.home() / ".cache" / "minipinet" / "peers"
+    parser.add_argument(
+        "--envs", type=folder, default=envs, metavar="DIR",
+        help="the peers' environments, as scripts/bench_peers makes them (%(default)s); else they run in this one",
+    )  # fmt: skip
+    parser.add_argument("--folds", type=folds, default=10, help="trained at once, 2 to 63 (%(default)s)")
+    parser.add_argument("--epochs", type=count, default=200, help="of the cross-validation of MUTAG (%(default)s)")
+    parser.add_argument("--rounds", type=count, default=5, help="in which every side is timed (%(default)s)")
+    parser.add_argument(
+        "--least", type=least, default=0.2, help="seconds that a side is timed for in a round (%(default)s)"
+    )
+    parser.add_argument(
+        "--megabytes", type=count, default=1024, help="what is copied to measure the bandwidth (%(default)s)"
+    )
+    parser.add_argument(
+        "--output", type=output, default="gpu_report.json", metavar="FILE",
+        help="the report, and its tables beside it, in .md (%(default)s)",
+    )  # fmt: skip
     parser.set_defaults(device="cuda")
     return parser.parse_args(words)
