@@ -235,6 +235,10 @@ _NO_LIBRARY = re.compile("DynamicLibNotFound|lib(nvrtc|cublas|nvJitLink|cudart|c
 _DOUBLE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 
 
+def _cublas(library: ModuleType) -> Any:
+    return importlib.import_module("minipinet.cuda.cublas").Cublas(library)
+
+
 def card_problem() -> str | None:
     """Return why no card can be computed on here, None if one can: CuPy, a driver, a card, and a trial that is right.
 
@@ -251,7 +255,8 @@ def card_problem() -> str | None:
             return f"expected CuPy {'.'.join(map(str, OLDEST_CUPY))} or later, got {library.__version__}"
         x = library.arange(4, dtype="float32")
         library.RawModule(code=_DOUBLE, options=()).get_function("twice")((1,), (4,), (x,))
-        products = library.matmul(x.reshape(2, 2), x.reshape(2, 2))
+        products = library.empty((2, 2), "float32")
+        _cublas(library).product(x.reshape(2, 2), x.reshape(2, 2), products)
         found = to_host(x).tolist(), to_host(products).tolist()
     except (Exception, SystemExit) as error:  # whatever a broken installation raises
         reason = reason_of(error)

@@ -133,7 +133,8 @@ def fit(
     Raises
     ------
     DivergedError
-        When the loss or a weight becomes NaN or infinite, naming the epoch; `on_epoch` never sees that epoch.
+        When the loss, a weight or a moment of Adam's becomes NaN or infinite, naming the epoch; `on_epoch` never sees
+        that epoch.
     UsageError
         For labels, graph numbers or a state that do not fit, and training graphs of a single class.
 
@@ -143,6 +144,7 @@ def fit(
     """
     if state is not None:
         check_width(state.params, quotient)
+        _check_state(state, settings, whole("C", C))
     network = pinet_network(quotient, settings, C)
     return fit_network(network, y, index, settings, state=state, validation_index=validation_index, on_epoch=on_epoch)
 
@@ -230,6 +232,22 @@ def chosen_params(state: TrainState) -> tuple[Params, int]:
     return (state.params, state.epoch) if state.best is None else (state.best.params, state.best.epoch)
 
 
+def _check_state(state: TrainState, settings: Settings, C: int) -> None:
+    """Refuse a state of another dtype than that of the settings, or for another number of classes."""
+    for name, values in _named_arrays(state.params, state.adam):
+        if values.dtype != settings.dtype:
+            raise UsageError(f"state: expected {settings.dtype}, as settings.dtype is, got {values.dtype} in {name}")
+    if state.params.W_D.shape[1] != C:
+        raise UsageError(f"state: expected weights for C = {C} classes, got weights for {state.params.W_D.shape[1]}")
+
+
+def _named_arrays(params: Params, adam: AdamState) -> list[tuple[str, Array]]:
+    """Return the weights and Adam's moments, with names that a message can show."""
+    trees = {"": params, "Adam's m of ": adam.m, "Adam's v of ": adam.v}
+    named = [(label + name, leaf) for label, tree in trees.items() for name, leaf in tree._asdict().items()]
+    return [(name, leaf) for name, leaf in named if leaf is not None]
+
+
 def _init_pinet(rng: np.random.Generator, settings: Settings, d: int, C: int) -> Params:
     taken = ("hidden", "out", "bias", "learned_pq", "init", "dtype")
     return init_params(rng, d, C, **{name: getattr(settings, name) for name in taken})
@@ -261,9 +279,9 @@ def _epoch(
     began = time.perf_counter()
     best = state.best
     scores: tuple[float | None, float | None] = (None, None)
-    for name, values in {"the loss": loss, **params._asdict()}.items():
-        if values is not None:
-            _check_finite(name, values, epoch, settings)
+    # The moments too: where one is infinite, its weight stands still and looks well.
+    for name, values in [("the loss", loss), *_named_arrays(params, adam)]:
+        _check_finite(name, values, epoch, settings)
     if validation is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             held_out = score_batches(network.scores, params, validation.batches, y, validation.index)

@@ -1,8 +1,7 @@
-"""What launches on a card, on doubles of CuPy's: kernels by name, products, and a captured step."""
+"""What launches on a card, on doubles of CuPy's: kernels by name, and a captured step."""
 
 from __future__ import annotations
 
-import ctypes
 import types
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +12,6 @@ import pytest
 from minipinet.cuda import launch
 from minipinet.cuda.launch import CardLauncher
 from minipinet.errors import Notice
-from tests import tolerances
-from tests.tolerances import relative_error
 
 
 class Recorder:
@@ -115,6 +112,7 @@ def test_kernels_are_compiled_by_name_and_called_with_64_bit_numbers(monkeypatch
             return lambda grid, block, arguments: calls.append((name, grid, block, arguments))
 
     library = types.SimpleNamespace(RawModule=Module)
+    monkeypatch.setattr(launch, "Cublas", lambda library: None)  # tests/test_cublas.py
     monkeypatch.setattr(launch, "card_library", lambda: library)
     launch._compile.cache_clear()
     on = CardLauncher("float32")
@@ -128,52 +126,3 @@ def test_kernels_are_compiled_by_name_and_called_with_64_bit_numbers(monkeypatch
     assert (null, null.dtype, null.itemsize) == (0, np.uintp, 8)
     assert (whole, whole.dtype) == (7, np.int64)
     assert (real, real.dtype) == (0.5, np.float64)
-
-
-def gemm_strided_batched(kind: Any) -> Callable[..., None]:
-    """Return the product of NVIDIA's library as its manual has it: C = op(A) op(B), columns one after the other."""
-
-    def multiply(
-        handle: int, turn_a: int, turn_b: int, m: int, n: int, k: int, alpha: int, A: int, lda: int, stride_a: int,
-        B: int, ldb: int, stride_b: int, beta: int, C: int, ldc: int, stride_c: int, count: int,
-    ) -> None:  # fmt: skip
-        def matrix(at: int, ld: int, rows: int, columns: int) -> Any:
-            numbers = np.ctypeslib.as_array((kind * (ld * columns)).from_address(at))
-            return numbers.reshape(columns, ld).T[:rows]
-
-        size = ctypes.sizeof(kind)
-        assert (handle, kind.from_address(alpha).value, kind.from_address(beta).value) == (7, 1, 0)
-        for i in range(count):
-            a = matrix(A + i * stride_a * size, lda, *((k, m) if turn_a else (m, k)))
-            b = matrix(B + i * stride_b * size, ldb, *((n, k) if turn_b else (k, n)))
-            matrix(C + i * stride_c * size, ldc, m, n)[:] = (a.T if turn_a else a) @ (b.T if turn_b else b)
-
-    return multiply
-
-
-def there(x: Any) -> Any:
-    """Return what a product asks of an array of CuPy's."""
-    return types.SimpleNamespace(
-        data=types.SimpleNamespace(ptr=x.ctypes.data), shape=x.shape, dtype=x.dtype, size=x.size
-    )
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("axes", [(3,), (2, 3), (1, 1)])
-@pytest.mark.parametrize("turned", [None, "a", "b"])
-def test_products_are_those_of_numpy(dtype: str, axes: tuple[int, ...], turned: Any, monkeypatch: Any) -> None:
-    cublas = types.SimpleNamespace(
-        sgemmStridedBatched=gemm_strided_batched(ctypes.c_float),
-        dgemmStridedBatched=gemm_strided_batched(ctypes.c_double),
-    )
-    library = types.SimpleNamespace(cuda=types.SimpleNamespace(cublas=cublas, get_cublas_handle=lambda: 7))
-    monkeypatch.setattr(launch, "card_library", lambda: library)
-    monkeypatch.setattr(launch, "_compile", lambda real: {})
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((*axes, *sizes)).astype(dtype) for sizes in ((4, 5), (5, 2)))
-    expected, out = a @ b, np.full((*axes, 4, 2), np.nan, dtype)
-    given = {"a": a.swapaxes(-1, -2).copy() if turned == "a" else a, "b": b.swapaxes(-1, -2).copy()}
-    CardLauncher(dtype).product(*map(there, (given["a"], given["b"] if turned == "b" else b, out)), turned=turned)
-    assert relative_error(out, expected) < (
-        tolerances.ORACLE_FLOAT64 if dtype == "float64" else tolerances.ORACLE_FLOAT32
-    )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minipinet import _array
 from minipinet._array import OLDEST_CUPY, card_problem, check_device
 from minipinet.errors import Notice, UsageError
 
@@ -73,16 +74,22 @@ def stand_in(count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product
         assert "void twice(float *x)" in code
         return types.SimpleNamespace(get_function={"twice": kernel}.__getitem__)
 
-    def matmul(a: Any, b: Any) -> Any:
+    def multiply(a: Any, b: Any, out: Any) -> None:
         answer(product)
-        return a @ b
+        out[:] = a @ b
 
     runtime = types.SimpleNamespace(getDeviceCount=lambda: answer(count))
     vars(module).update(
         __version__=version, cuda=types.SimpleNamespace(runtime=runtime), arange=np.arange, RawModule=raw_module,
-        matmul=matmul,
+        empty=np.empty, multiply_by_cublas=multiply,
     )  # fmt: skip
     return module
+
+
+@pytest.fixture(autouse=True)
+def cublas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave products to the stand-in: tests/test_cublas.py has the calls themselves."""
+    monkeypatch.setattr(_array, "_cublas", lambda library: types.SimpleNamespace(product=library.multiply_by_cublas))
 
 
 @pytest.mark.parametrize(

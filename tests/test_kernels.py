@@ -198,7 +198,7 @@ BUGS = [
     ("readout", "z[r * F] * (dx[r * F] - sum)", "z[r * F] * dx[r * F]"),
     ("readout", "d[a * F + f] * attention[a]", "d[f * F + a] * attention[a]"),
     ("readout", "expm1(log_p)", "exp(log_p)"),
-    ("readout", "if (t < n && !(R[t] > 0))", "if (t + 1 < n && !(R[t + 1] > 0))"),
+    ("readout", "if (t < n) dR[t] *= R[t] > 0", "if (t + 1 < n) dR[t] *= R[t + 1] > 0"),
     ("batch", "if (start[middle] <= r)", "if (start[middle] < r)"),
     ("batch", "entry[at] = entries[b] + all_entry[from]", "entry[at] = all_entry[from]"),
     ("adam", "(double)(steps[k] + 1)", "(double)(steps[0] + 2)"),

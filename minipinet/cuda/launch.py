@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
 from minipinet._array import Array, card_library, reason_of
+from minipinet.cuda.cublas import Cublas, Turned
 from minipinet.errors import notify
 
 #: Threads of a block. No kernel shares anything in a block, so it is a matter of speed alone.
 BLOCK = 128
 SOURCES = ("batch", "propagation", "readout", "adam")
 _REAL = {"float32": "float", "float64": "double"}
-#: An operand of a product.
-Turned: TypeAlias = Literal["a", "b"]
 
 
 class Launcher(Protocol):
@@ -65,7 +64,7 @@ class CardLauncher:
     def __init__(self, dtype: str) -> None:
         self.xp = card_library()
         self._kernels = _compile(_REAL[dtype])
-        self._one, self._zero = np.ones(1, dtype), np.zeros(1, dtype)
+        self._cublas = Cublas(self.xp)
 
     def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
         """Run a kernel."""
@@ -73,21 +72,12 @@ class CardLauncher:
             self._kernels[kernel]((-(-elements // BLOCK),), (BLOCK,), tuple(map(_argument, arguments)))
 
     def product(self, a: Array, b: Array, out: Array, *, turned: Turned | None = None) -> None:
-        """Multiply.
+        """Multiply, by cuBLAS itself.
 
-        CuPy's own ``matmul`` first copies every operand that is not C-contiguous, into memory that it allocates then; a
-        captured step would go on writing there though it may have been given to others. NVIDIA's library turns an
-        operand as it reads it.
+        CuPy's own ``matmul`` copies operands that are not C-contiguous into memory that it allocates then, and any of
+        its calls of cuBLAS is refused while a step is captured.
         """
-        cublas, handle = self.xp.cuda.cublas, self.xp.cuda.get_cublas_handle()
-        multiply = cublas.sgemmStridedBatched if out.dtype == np.float32 else cublas.dgemmStridedBatched
-        (rows, columns), inner = out.shape[-2:], a.shape[-2 if turned == "a" else -1]
-        # The library goes down columns, so that it takes each array for its transpose: out^T = b^T a^T.
-        second, first, last = ((x.data.ptr, x.shape[-1], x.shape[-2] * x.shape[-1]) for x in (b, a, out))
-        multiply(
-            handle, int(turned == "b"), int(turned == "a"), columns, rows, inner,
-            self._one.ctypes.data, *second, *first, self._zero.ctypes.data, *last, out.size // (rows * columns),
-        )  # fmt: skip
+        self._cublas.product(a, b, out, turned)
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         """Return a function that replays what `run` launches; where it cannot be captured, `run` itself, with a Notice.

@@ -43,7 +43,7 @@ extern "C" __global__ void pool_forward(const real *Z_A, const real *H, const in
     real sum = 0;
     for (size r = start[k * step + b]; r < start[k * step + b + 1]; r++) {
         real z = features[r * F + x];
-        sum += attention[r * F + a] * (z > 0 ? z : 0);
+        sum += attention[r * F + a] * (z < 0 ? 0 : z);  // NaN stays
     }
     P[((k * B + b) * F + a) * F + x] = sum;
 }
@@ -61,9 +61,10 @@ extern "C" __global__ void pool_backward(const real *dP, const real *Z_A, const 
     if (b >= 0) {
         const real *d = dP + (k * B + b) * F * F;
         if (stack == 0) {
-            for (size x = 0; x < F; x++) sum += d[f * F + x] * (features[x] > 0 ? features[x] : 0);
-        } else if (features[f] > 0) {
+            for (size x = 0; x < F; x++) sum += d[f * F + x] * (features[x] < 0 ? 0 : features[x]);
+        } else {
             for (size a = 0; a < F; a++) sum += d[a * F + f] * attention[a];
+            sum *= features[f] > 0;  // a product, so that NaN stays
         }
     }
     dH[((k * 2 + stack) * cap + r) * F + f] = sum;
@@ -83,7 +84,7 @@ extern "C" __global__ void bias_relu(const real *H, const real *b, const int *st
 // dR is 0 where R is. Element: each.
 extern "C" __global__ void relu_backward(real *dR, const real *R, size n) {
     size t = element();
-    if (t < n && !(R[t] > 0)) dR[t] = 0;
+    if (t < n) dR[t] *= R[t] > 0;  // a product, so that NaN stays
 }
 
 // db[k, stack, f] = sum over the rows of dH. Element: that.
