@@ -9,13 +9,13 @@ import copy
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from minipinet._array import Array, numbers_below, on_device
 from minipinet.batch import make_batches
-from minipinet.errors import DivergedError, UsageError
+from minipinet.errors import UsageError
 from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, score_batches
 from minipinet.fast.training import loss_backward, loss_forward, make_fast_batches
 from minipinet.lockstep import Ask, Training, alone, train_batches
@@ -25,6 +25,7 @@ from minipinet.params import init_params, pq_values
 from minipinet.quotient import Quotient
 from minipinet.settings import Settings, whole
 from minipinet.splits import check_classes
+from minipinet.state_check import check_finite, check_state, named_arrays
 
 
 class EpochRecord(NamedTuple):
@@ -144,7 +145,7 @@ def fit(
     """
     if state is not None:
         check_width(state.params, quotient)
-        _check_state(state, settings, whole("C", C))
+        check_state(state.params, state.adam, settings, whole("C", C))
     network = pinet_network(quotient, settings, C)
     return fit_network(network, y, index, settings, state=state, validation_index=validation_index, on_epoch=on_epoch)
 
@@ -232,22 +233,6 @@ def chosen_params(state: TrainState) -> tuple[Params, int]:
     return (state.params, state.epoch) if state.best is None else (state.best.params, state.best.epoch)
 
 
-def _check_state(state: TrainState, settings: Settings, C: int) -> None:
-    """Refuse a state of another dtype than that of the settings, or for another number of classes."""
-    for name, values in _named_arrays(state.params, state.adam):
-        if values.dtype != settings.dtype:
-            raise UsageError(f"state: expected {settings.dtype}, as settings.dtype is, got {values.dtype} in {name}")
-    if state.params.W_D.shape[1] != C:
-        raise UsageError(f"state: expected weights for C = {C} classes, got weights for {state.params.W_D.shape[1]}")
-
-
-def _named_arrays(params: Params, adam: AdamState) -> list[tuple[str, Array]]:
-    """Return the weights and Adam's moments, with names that a message can show."""
-    trees = {"": params, "Adam's m of ": adam.m, "Adam's v of ": adam.v}
-    named = [(label + name, leaf) for label, tree in trees.items() for name, leaf in tree._asdict().items()]
-    return [(name, leaf) for name, leaf in named if leaf is not None]
-
-
 def _init_pinet(rng: np.random.Generator, settings: Settings, d: int, C: int) -> Params:
     taken = ("hidden", "out", "bias", "learned_pq", "init", "dtype")
     return init_params(rng, d, C, **{name: getattr(settings, name) for name in taken})
@@ -280,12 +265,12 @@ def _epoch(
     best = state.best
     scores: tuple[float | None, float | None] = (None, None)
     # The moments too: where one is infinite, its weight stands still and looks well.
-    for name, values in [("the loss", loss), *_named_arrays(params, adam)]:
-        _check_finite(name, values, epoch, settings)
+    for name, values in [("the loss", loss), *named_arrays(params, adam)]:
+        check_finite(name, values, epoch, settings)
     if validation is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
-        _check_finite("the validation loss", held_out.loss, epoch, settings)
+        check_finite("the validation loss", held_out.loss, epoch, settings)
         scores = held_out.loss, held_out.accuracy
         if settings.patience is not None and (best is None or held_out.loss < best.loss):
             best = Best(epoch, held_out.loss, params)
@@ -293,13 +278,6 @@ def _epoch(
     seconds = drawn + elsewhere + time.perf_counter() - began
     record = EpochRecord(epoch, loss / len(order), right / len(order), p, q, seconds, *scores)
     return TrainState(params, adam, epoch, rng, (*state.history, record), best)
-
-
-def _check_finite(what: str, values: Any, epoch: int, settings: Settings) -> None:
-    if not np.isfinite(values).all():
-        raise DivergedError(
-            f"training diverged in epoch {epoch}: {what} is no longer finite; try an lr below {settings.lr:g}"
-        )
 
 
 def _validation(index: Array | None, network: Network, settings: Settings) -> _Validation | None:

@@ -28,8 +28,8 @@ ADAM_BUGS = (
         ),
         Row(
             "Adam", "eps inside the root",
-            "w -= lr * (m / c1) / (np.sqrt(v / c2) + eps)",
-            "w -= lr * (m / c1) / np.sqrt(v / c2 + eps)",
+            "w -= lr * (m / c1) / (xp_of(w).sqrt(v / c2) + eps)",
+            "w -= lr * (m / c1) / xp_of(w).sqrt(v / c2 + eps)",
             "another optimiser; unseen while gradients are much larger than 1e-4",
         ),
         Row(
