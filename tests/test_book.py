@@ -84,14 +84,6 @@ def test_the_counts_of_planted_bugs_in_the_text_are_those_of_the_table() -> None
     assert f"{len(gradient)} sit in this\npage's lines" in chapter
 
 
-def test_the_steps_in_the_chapter_on_gpus_are_those_that_were_measured() -> None:
-    table = (DOCS / "results.md").read_text(encoding="utf-8").partition("plain / quotient |")[2].partition("\n\n")[0]
-    measured = re.findall(r"^\| ([^|]+) \| (\d+) \| [^|]+ \| [^|]+ \| ([\d.]+) \(", table, re.MULTILINE)
-    said = re.findall(r'"([^"]+)": \(([\d.]+), (\d+)\)', (DOCS / "gpu.md").read_text(encoding="utf-8"))
-    assert len(said) == 5
-    assert set(said) == {(name, ms, graphs) for name, graphs, ms in measured}
-
-
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Draw the figures anew and return their folder."""
