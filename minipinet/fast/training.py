@@ -46,7 +46,7 @@ def compiled_form() -> dict[str, ModuleType] | None:
         return None
     try:
         parts = {name: importlib.import_module(f"minipinet.fast.compiled.{name}") for name in PARTS}
-        # Compile one now: a full disk would end a training in its first step.
+        # Compile one now: what does not fit together would end a training in its first step.
         parts["model"].gates_forward(*np.zeros((2, 4), np.float32))
         return parts
     except Exception as error:  # whatever an installation that does not fit (another NumPy's, say) comes to
@@ -86,7 +86,7 @@ def training_threads(threads: int | None = None) -> Iterator[None]:
     Raises
     ------
     UsageError
-        If the number is not 1 or 2.
+        If the environment says neither 1 nor 2.
     """
     threads = threads_asked() if threads is None else threads
     compiled = compiled_form() if threads == 2 else None

@@ -12,6 +12,7 @@ from minipinet._array import Array
 from minipinet.batch import SelectedRows, select_batches
 from minipinet.fast.batch import Entries, FastBatch
 from minipinet.fast.compiled._jit import compiled
+from minipinet.fast.compiled.propagation import Rows
 from minipinet.quotient import Level, Quotient
 
 #: Offsets, columns and entries of a CSR, and the place of each row's own entry.
@@ -60,9 +61,6 @@ def _zeros(n: int) -> Array:
 
 def _table(level: Level) -> Table:
     return level.A.indptr, level.A.indices, level.A.data, level.at_own
-
-
-Rows: TypeAlias = tuple[Array, Array, Array, Array, Array]
 
 
 @compiled
