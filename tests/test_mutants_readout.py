@@ -16,7 +16,7 @@ from minipinet.attention_readout import (
     stepwise_backward,
     stepwise_forward,
 )
-from minipinet.matmul import ROWS, matmul_rows
+from minipinet.matmul import matmul_rows
 from minipinet.pool import Pool, make_pool, max_by_graph, sum_by_graph, sum_by_state
 from tests import tolerances
 from tests.tolerances import relative_error, tree_error
@@ -49,7 +49,7 @@ def test_an_imaginary_step_in_one_argument_alone_passes_through_the_fused_form(n
     assert relative_error(logits.real, expected.real) < tolerances.FORMS_FLOAT64
 
 
-@pytest.mark.parametrize("n", [0, 1, ROWS, ROWS + 1, 3 * ROWS - 1])
+@pytest.mark.parametrize("n", [0, 1, 16, 17, 47])
 @pytest.mark.parametrize("dtypes", [("float64", "complex128"), ("complex128", "float64"), ("float32", "float32")])
 def test_a_product_has_the_dtype_that_holds_both_factors(n: int, dtypes: tuple[str, str]) -> None:
     rng = np.random.default_rng(0)
