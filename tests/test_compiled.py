@@ -92,8 +92,7 @@ def test_what_is_not_a_number_stays_so(what: float) -> None:
     assert not np.isfinite(grads.W_X0).all()
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize(("C", "bias"), [(2, True), (3, False)])
 def test_two_threads_give_the_bits_of_one(C: int, bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In loss, gradients and Adam's step, of a narrow and of a wide range, and on graphs without nodes."""
     use_form("numba", monkeypatch)
