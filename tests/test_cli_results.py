@@ -21,6 +21,7 @@ from minipinet.experiments.records import Row
 from minipinet.experiments.store import insert, open_store, rows
 from minipinet.results.tables import make_tables
 from tests.cli_calls import call
+from tests.small_doors import hide
 from tests.small_rows import agreeing
 from tests.table_rows import folds, trials
 
@@ -314,3 +315,17 @@ def test_what_a_quick_run_made_is_shown(capsys: pytest.CaptureFixture[str]) -> N
     (line,) = [line for line in tables["accuracy"]["lines"] if line[0] == "wl (quick)"]
     assert line[2]["mean"] == pytest.approx(sum(found) / 2)
     assert json.dumps(outcome.json).isascii()
+
+
+def test_figures_without_matplotlib_are_refused_before_anything_is_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(MADE)
+    hide(monkeypatch, "matplotlib")
+    outcome = call(capsys, "results", "results.sqlite", "--output", "tables.md", "--figures", "figures")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(
+        "minipinet: error: minipinet results --figures needs matplotlib: pip install 'minipinet[figures]'"
+    )
+    assert not Path("tables.md").exists()
+    assert not Path("figures").exists()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minipinet._extras import library
 from minipinet._words import counted, nearest
 from minipinet.cli import common
 from minipinet.errors import MinipinetError, UsageError
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace, _: list[str]) -> None:
     if args.json and args.format and not args.output:
         raise UsageError("--json: has a form of its own, so --format needs --output beside it")
     _check_files(args)
+    if args.figures is not None:
+        library("matplotlib", "minipinet results --figures", "pip install 'minipinet[figures]'")
     added = None if args.import_ is None else _import(args.store, args.import_)
     rows, exported = _read(args)
     tables = make_tables(rows)
