@@ -329,3 +329,13 @@ def test_figures_without_matplotlib_are_refused_before_anything_is_written(
     )
     assert not Path("tables.md").exists()
     assert not Path("figures").exists()
+
+
+@pytest.mark.parametrize("option", ["--output", "--export"])
+def test_a_file_of_a_run_is_not_written_over(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(MADE)
+    Path("run.json").write_text("{}")  # makes the folder that of a run
+    outcome = call(capsys, "results", "results.sqlite", option, "run.json")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"minipinet: error: {option}: expected another file than those of the run in ")
+    assert Path("run.json").read_text() == "{}"

@@ -109,6 +109,8 @@ def _check(args: argparse.Namespace, option: str, known: Sequence[str]) -> None:
 
 def _check_files(args: argparse.Namespace) -> None:
     """Refuse, before any work, what cannot be written, and one file under two names, above all that of the store."""
+    from minipinet.rundir import check_not_of_run
+
     for option in ("output", "export", "figures"):
         given, kind = getattr(args, option), "folder" if option == "figures" else "file"
         if given == "":
@@ -130,7 +132,9 @@ def _check_files(args: argparse.Namespace) -> None:
                 raise UsageError(f"--figures: expected another name than {taken[file]}, got {args.figures}")
             if file.exists() and not file.is_dir():
                 raise MinipinetError(f"{args.figures}: cannot be made: {os.strerror(errno.EEXIST)}")
-    for given in (args.export, args.output):
+    for option, given in (("export", args.export), ("output", args.output)):
+        if given is not None:
+            check_not_of_run(Path(given), f"--{option}")
         if given is not None and not (parent := Path(given).resolve().parent).is_dir():
             reason = errno.ENOTDIR if parent.exists() else errno.ENOENT
             raise MinipinetError(f"{given}: cannot be written: {os.strerror(reason)}")
