@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import re
 from copy import copy
 from types import ModuleType
@@ -226,6 +225,8 @@ def check_device(device: str) -> str:
 
 #: The oldest CuPy that is tried. The extras ask for 14, the first that installs NVIDIA's libraries too.
 OLDEST_CUPY = 13, 4
+#: What counts of a version: of 14.0a1 the numbers 14 and 0.
+_VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
 #: How CuPy comes with all that it needs.
 _INSTALL = "pip install 'minipinet[cuda12]' or, in the project's folder, '.[cuda12]' (cuda13 for a driver of CUDA 13)"
 #: What CuPy names that finds no card, and what it cannot do without.
@@ -245,13 +246,12 @@ def card_problem() -> str | None:
     That CuPy is installed says nothing of a driver, a driver nothing of a card, and a card nothing of the compiler and
     the library of products that CuPy finds when the first kernel and the first product need them.
     """
-    if importlib.util.find_spec("cupy") is None:
-        return f"CuPy is not installed: {_INSTALL}"
     try:
         library = card_library()
         if not library.cuda.runtime.getDeviceCount():
             return "there is no NVIDIA card"
-        if tuple(map(int, library.__version__.split(".")[:2])) < OLDEST_CUPY:
+        version = _VERSION.match(str(library.__version__))
+        if version is None or (int(version[1]), int(version[2] or 0)) < OLDEST_CUPY:
             return f"expected CuPy {'.'.join(map(str, OLDEST_CUPY))} or later, got {library.__version__}"
         x = library.arange(4, dtype="float32")
         library.RawModule(code=_DOUBLE, options=()).get_function("twice")((1,), (4,), (x,))
@@ -259,6 +259,8 @@ def card_problem() -> str | None:
         _cublas(library).product(x.reshape(2, 2), x.reshape(2, 2), products)
         found = to_host(x).tolist(), to_host(products).tolist()
     except (Exception, SystemExit) as error:  # whatever a broken installation raises
+        if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
+            return f"CuPy is not installed: {_INSTALL}"
         reason = reason_of(error)
         if _NO_CARD.search(reason):
             return f"there is no NVIDIA driver or card ({reason})"
