@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import seeds
 from tests.browser import chromium, visit
+from tests.gpu_scripts import gpu_required
 
 __all__ = ["chromium", "visit"]  # fixtures
 
@@ -19,6 +20,11 @@ settings.register_profile(
     "minipinet", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow], **seeds.profile()
 )
 settings.load_profile("minipinet")
+
+
+def pytest_configure() -> None:
+    """Refuse a MINIPINET_REQUIRE_GPU that is not known before the first test: a missing card would pass with it."""
+    gpu_required()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

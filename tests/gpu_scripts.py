@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+REQUIRED = "MINIPINET_REQUIRE_GPU"
 FACTS = {"card": "no card at all", "driver": "0.0", "versions": {"CUDA": "0.0"}}
 
 
@@ -25,6 +26,14 @@ def module(name: str) -> Any:
 
 def skip_or_fail(reason: str) -> NoReturn:
     """Skip a test; where `scripts/gpu_check` runs it, which sets MINIPINET_REQUIRE_GPU=1, let it fail."""
-    if os.environ.get("MINIPINET_REQUIRE_GPU") == "1":
-        pytest.fail(f"MINIPINET_REQUIRE_GPU=1, but {reason}")
+    if gpu_required():
+        pytest.fail(f"{REQUIRED}=1, but {reason}")
     pytest.skip(reason)
+
+
+def gpu_required() -> bool:
+    """Return whether MINIPINET_REQUIRE_GPU is 1, not 0, empty or unset; a UsageError of pytest's for anything else."""
+    value = os.environ.get(REQUIRED, "")
+    if value not in ("", "0", "1"):
+        raise pytest.UsageError(f"{REQUIRED}: expected 1 where a card must be there, else 0 or nothing, got {value!r}")
+    return value == "1"

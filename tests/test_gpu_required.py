@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tests import kernels_on_host, test_gpu
 from tests.gpu_scripts import ROOT, skip_or_fail
 
 
-@pytest.mark.parametrize(("value", "outcome"), [("1", "Failed"), ("0", "Skipped"), (None, "Skipped")])
+@pytest.mark.parametrize(("value", "outcome"), [("1", "Failed"), ("0", "Skipped"), ("", "Skipped"), (None, "Skipped")])
 def test_what_is_missing_is_skipped_or_fails(value: str | None, outcome: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MINIPINET_REQUIRE_GPU", raising=False)
     if value is not None:
@@ -16,6 +20,17 @@ def test_what_is_missing_is_skipped_or_fails(value: str | None, outcome: str, mo
     with pytest.raises((pytest.fail.Exception, pytest.skip.Exception), match="there is no card") as told:
         skip_or_fail("there is no card")
     assert told.type.__name__ == outcome
+
+
+@pytest.mark.parametrize("value", ["true", "yes", "2", " 1"])
+def test_another_value_is_refused_before_the_first_test(value: str) -> None:
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests" / "test_gpu.py")]
+    environment = os.environ | {"MINIPINET_REQUIRE_GPU": value}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
+    assert (done.returncode, done.stdout) == (pytest.ExitCode.USAGE_ERROR, "")
+    assert done.stderr.strip() == (
+        f"ERROR: MINIPINET_REQUIRE_GPU: expected 1 where a card must be there, else 0 or nothing, got {value!r}"
+    )
 
 
 def test_a_missing_compiler_fails_where_a_card_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
