@@ -228,10 +228,10 @@ OLDEST_CUPY = 13, 4
 #: What counts of a version: of 14.0a1 the numbers 14 and 0.
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
 #: How CuPy comes with all that it needs.
-_INSTALL = "pip install 'minipinet[cuda12]' or, in the project's folder, '.[cuda12]' (cuda13 for a driver of CUDA 13)"
+INSTALL = "pip install 'minipinet[cuda12]' or, in the project's folder, '.[cuda12]' (cuda13 for a driver of CUDA 13)"
 #: What CuPy names that finds no card, and what it cannot do without.
 _NO_CARD = re.compile("cudaErrorInsufficientDriver|cudaErrorNoDevice")
-_NO_LIBRARY = re.compile("DynamicLibNotFound|lib(nvrtc|cublas|nvJitLink|cudart|cusparse)")
+NO_LIBRARY = re.compile("DynamicLibNotFound|lib(nvrtc|cublas|nvJitLink|cudart|cusparse)")
 #: A kernel to try the compiler with.
 _DOUBLE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 
@@ -260,12 +260,12 @@ def card_problem() -> str | None:
         found = to_host(x).tolist(), to_host(products).tolist()
     except (Exception, SystemExit) as error:  # whatever a broken installation raises
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
-            return f"CuPy is not installed: {_INSTALL}"
+            return f"CuPy is not installed: {INSTALL}"
         reason = reason_of(error)
         if _NO_CARD.search(reason):
             return f"there is no NVIDIA driver or card ({reason})"
-        if _NO_LIBRARY.search(reason):
-            return f"CuPy lacks a library of NVIDIA's: {_INSTALL} ({reason})"
+        if NO_LIBRARY.search(reason):
+            return f"CuPy lacks a library of NVIDIA's: {INSTALL} ({reason})"
         return f"CuPy finds no card that works ({reason})"
     if found != ([0, 2, 4, 6], [[8, 12], [24, 44]]):
         return f"the card doubles 0, 1, 2 and 3 to {found[0]}, with the products {found[1]}"

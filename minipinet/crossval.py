@@ -94,6 +94,8 @@ def cross_validate(
     DataError
         When a trained fold's scores of a test graph are not finite, naming both; likewise. With folds at once, one that
         diverged is told before.
+    CardError
+        When a card fails, at once.
 
     Examples
     --------

@@ -31,6 +31,10 @@ class DivergedError(MinipinetError, ArithmeticError):
     """Training produced a NaN or an infinity: the message names the epoch and the quantity."""
 
 
+class CardError(MinipinetError, RuntimeError):
+    """A card that had been found to work failed: the message says how, on which card and what to try."""
+
+
 class Notice(UserWarning):
     """Something was repaired or assumed on the way in (repeated edges dropped, an arc made symmetric)."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array, check_device, numbers_below, on_device, refuse_card, to_host, xp_of
+from minipinet._card import card_failures
 from minipinet._words import counted
 from minipinet.attention_readout import FUSED_CLASSES, StepwiseCache
 from minipinet.batch import GraphBatch, make_batches
@@ -22,6 +23,8 @@ from minipinet.settings import whole
 
 #: Graphs scored at a time; a graph's scores do not depend on it.
 SCORED_AT_ONCE = 256
+#: What to try where a card has too little memory to score.
+_SMALLER = "fewer graphs at a time"
 
 
 class Evaluation(NamedTuple):
@@ -74,12 +77,14 @@ def evaluate(
         used here.
     DataError
         For a graph whose scores are not finite, naming it: its features or weights are too large for the network.
+    CardError
+        When the card fails.
     """
     device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
     y = class_numbers(y, quotient.counts.shape[0], params.W_D.shape[1])
     # What overflows is found in the scores.
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(_SMALLER):
         evaluation = score_batches(pinet_scores(pq, device), on_device(params, device), batches, y, index)
     check_finite_scores(evaluation.logits, index)
     return evaluation
@@ -97,7 +102,7 @@ def score(
     """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
     device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
-    return _checked_logits(pinet_scores(pq, device), on_device(params, device), batches, index)
+    return _checked_logits(pinet_scores(pq, device), params, batches, index, device)
 
 
 def pooled(
@@ -117,7 +122,7 @@ def pooled(
         params, batch = on_device((params, batch), device)
         return to_host(readout_caches(params, pq, batch).dense.M)
 
-    return _checked_logits(matrices, on_device(params, device), batches, index)
+    return _checked_logits(matrices, params, batches, index, device)
 
 
 def readout_caches(params: PiNetParams, pq: Array | None, batch: GraphBatch) -> StepwiseCache:
@@ -220,9 +225,11 @@ def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
     return scores
 
 
-def _checked_logits(scores: Scores, params: Params, batches: Iterable[Batch], index: Array) -> Array:
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
-        logits = _logits(scores, params, batches)
+def _checked_logits(
+    scores: Scores, params: Params, batches: Iterable[Batch], index: Array, device: str = "cpu"
+) -> Array:
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(_SMALLER):
+        logits = _logits(scores, on_device(params, device), batches)
     check_finite_scores(logits, index)
     return logits
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from minipinet._array import Array
+from minipinet._card import card_failures
 from minipinet.errors import DataError, DivergedError
 from minipinet.fast.training import adam_step, training_threads
 from minipinet.network import Network, Params
@@ -60,6 +61,8 @@ def together(
     DivergedError, DataError
         The one of the first training that diverged or, if none has, that came upon a DataError; after all others have
         come to their end.
+    CardError
+        When a card fails, at once: it trains them all.
 
     Notes
     -----
@@ -78,7 +81,7 @@ def together(
     """
     outcomes: dict[int, Outcome | None] = dict.fromkeys(range(len(trainings)))
     failed: dict[tuple[bool, int], DivergedError | DataError] = {}
-    with training_threads():
+    with training_threads(), card_failures("a smaller batch_size or folds_at_once"):
         while outcomes:
             asks: dict[int, Ask] = {}
             for k, outcome in outcomes.items():

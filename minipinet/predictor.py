@@ -115,6 +115,8 @@ class PiNet:
             For graphs that do not fit the model, and a device that cannot be used here. A node label that the model
             has never seen is no error: its columns are zero, and a Notice names it. Another counts graphs without
             nodes: their scores mean nothing.
+        CardError
+            When a card fails.
         """
         logits = self.logits(graphs, bitwise=bitwise, device=device, **conversion)
         labels: NDArray[Any] = np.array(self.classes)[logits.argmax(axis=1)]

@@ -87,6 +87,8 @@ def train_pinet(
     ------
     DivergedError
         When a NaN or an infinity appears.
+    CardError
+        When a card fails.
     UsageError
         For a run folder that cannot be used, graphs of a single class, and a validation part that cannot be had.
 

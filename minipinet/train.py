@@ -136,6 +136,8 @@ def fit(
     DivergedError
         When the loss, a weight or a moment of Adam's becomes NaN or infinite, naming the epoch; `on_epoch` never sees
         that epoch.
+    CardError
+        When a card fails.
     UsageError
         For labels, graph numbers or a state that do not fit, and training graphs of a single class.
 

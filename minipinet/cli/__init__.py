@@ -25,7 +25,7 @@ PiNet, a graph classifier whose answer does not depend on the order of the nodes
 `minipinet train` alone repeats the paper's ten-fold cross-validation on MUTAG, which comes with the program."""
 
 EPILOG = """\
-Exit status: 0 success, 2 bad use, 1 failure (data, download, diverged training, full disk), 130 interrupted.
+Exit status: 0 success, 2 bad use, 1 failure (data, download, diverged training, card, full disk), 130 interrupted.
 Results go to standard output, everything else to standard error; with --json standard output is one JSON document."""
 
 

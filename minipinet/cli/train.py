@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from minipinet.cli import common
 from minipinet.cli.progress import progress
 from minipinet.cli.train_options import add_options, settings_of
-from minipinet.errors import UsageError, notify
+from minipinet.errors import CardError, UsageError, notify
 
 if TYPE_CHECKING:
     from minipinet.datasets import Dataset
@@ -81,6 +81,14 @@ def run(args: argparse.Namespace, arguments: list[str]) -> None:
             text = (_cross_validate if args.folds else _train)(args, dataset, settings, folder)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"go on with: {_resume_command(arguments, args.run_dir, folder)}") from None
+        except CardError as error:
+            text = str(error)
+            for name in ("batch_size", "folds_at_once"):
+                text = text.replace(name, f"--{name.replace('_', '-')}")
+            if (folder / "run.json").exists():  # a run that has kept nothing is gone
+                command = _resume_command(arguments, args.run_dir, folder)
+                text += f"; the last checkpoint is kept, and --batch-size and --device with it: go on with: {command}"
+            raise CardError(text) from error
     if args.json:
         from minipinet._files import read_json
 

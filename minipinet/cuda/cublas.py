@@ -49,6 +49,10 @@ _ARGUMENTS: dict[str, list[Any]] = {
 }
 
 
+class CublasError(RuntimeError):
+    """The library refused a call: the message names the call and the library's reason."""
+
+
 class Cublas:
     """A handle of cuBLAS on the current card, with a work space of its own.
 
@@ -64,7 +68,7 @@ class Cublas:
     ------
     OSError
         Where the library is not found.
-    RuntimeError
+    CublasError
         Where it refuses a call, with its name for the reason.
     """
 
@@ -100,7 +104,7 @@ class Cublas:
     def _call(self, name: str, *arguments: Any) -> None:
         status = getattr(self._library, name)(*arguments)
         if status:
-            raise RuntimeError(f"{name}: {STATUS.get(status, f'status {status}')}")
+            raise CublasError(f"{name}: {STATUS.get(status, f'status {status}')}")
 
 
 def load(major: int) -> ctypes.CDLL:

@@ -50,16 +50,17 @@ class FoldsOnCard:
 
     def epoch(self, wanted: Mapping[int, Wanted]) -> dict[int, Trained]:
         """Train an epoch of each fold that is named."""
-        if self._card is None:
-            self._card = self._begin(wanted)
+        card = self._card or self._begin(wanted)
+        self._card = None  # until it has trained: one that failed in the middle holds what nobody knows
         waiting = {k: (params, adam) for k, (params, adam, _) in wanted.items()}
         if any(k not in self._held or not _same(self._held[k], state) for k, state in waiting.items()):
             states = [(self._held | waiting)[k] for k in self._first]
-            self._card.load([params for params, _ in states], [adam for _, adam in states])
+            card.load([params for params, _ in states], [adam for _, adam in states])
         none = np.empty(0, np.int64)
         orders = [wanted[k][2] + first if k in wanted else none for k, first in self._first.items()]
-        sums = self._card.epoch(orders).tolist()
-        self._held = dict(zip(self._first, zip(*self._card.read(), strict=True), strict=True))
+        sums = card.epoch(orders).tolist()
+        self._held = dict(zip(self._first, zip(*card.read(), strict=True), strict=True))
+        self._card = card
         return {
             k: (*self._held[k], loss, int(right))
             for k, (loss, right) in zip(self._first, sums, strict=True)
@@ -69,6 +70,7 @@ class FoldsOnCard:
     def _begin(self, wanted: Mapping[int, Wanted]) -> Card:
         distinct = {id(self.quotients[k]): self.quotients[k] for k in wanted}
         place = {key: i for i, key in enumerate(distinct)}
+        self._held = {}
         self._first = {k: place[id(self.quotients[k])] * len(self.y) for k in wanted}
         dtype, n = self.settings.dtype, max(len(order) for _, _, order in wanted.values())
         tables = [graph_table(quotient, self.y, dtype) for quotient in distinct.values()]

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from minipinet._array import Array, check_device
+from minipinet._card import card_failures
 from minipinet._tree import named_leaves, with_leaves
-from minipinet.errors import UsageError
+from minipinet.errors import CardError, UsageError
 from minipinet.fast.training import compiled_form
 from minipinet.verify.card import on_card
 from minipinet.verify.check import check_pair
@@ -27,6 +28,8 @@ from minipinet.verify.report import Report
 EVERY = ("linear", "adjoint")
 #: How far apart two calls on a card may be: its library promises no order of the sums in a sparse product.
 CARD_REPEATS_WITHIN = 1e-12
+#: What to try where a card has too little memory for the pairs.
+_FREER = "a card with more memory free"
 
 
 class Row(NamedTuple):
@@ -76,6 +79,8 @@ def verify_all(
     ------
     UsageError
         For an unknown name or dtype, a negative seed, and a device that cannot be used here.
+    CardError
+        When a card fails.
 
     Examples
     --------
@@ -114,7 +119,8 @@ def _project_pairs(model: bool, dtype: str, seed: int, device: str) -> list[Pair
     layers = layer_pairs(np.random.default_rng(seed), dtype)
     whole = model_pairs(np.random.default_rng(seed), dtype) if model else []
     if device == "cuda":
-        return list(map(on_card, layers + whole))
+        with card_failures(_FREER):
+            return list(map(on_card, layers + whole))
     return layers + whole + fast_pairs(np.random.default_rng(seed), dtype, whole=model)
 
 
@@ -160,7 +166,10 @@ def _gradients(pair: Pair, seed: int) -> tuple[list[str], list[str], list[Array]
 def _timed(name: str, method: str, check: Callable[[], Report]) -> Row:
     start = time.perf_counter()
     try:
-        r = check()
+        with card_failures(_FREER):
+            r = check()
+    except CardError:  # no pair can be checked on it any more
+        raise
     except Exception as reason:  # whatever one pair raises, the others are checked
         told = str(reason) if isinstance(reason, VerificationError) else f"{type(reason).__name__}: {reason}"
         r = Report(name, method, TOLERANCE[method], (), math.nan, 0, (told,), ())
