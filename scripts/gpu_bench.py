@@ -21,7 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,9 @@ from threadpoolctl import threadpool_limits
 from minipinet._array import card_library, card_problem
 from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
-from minipinet.cuda.launch import launcher
+from minipinet.cuda.launch import NOT_CAPTURED, launcher
 from minipinet.datasets import Dataset, load_dataset
-from minipinet.errors import MinipinetError, UsageError
+from minipinet.errors import MinipinetError, Notice, UsageError
 from minipinet.fast.training import compiled_form
 from minipinet.quotient import refine
 from minipinet.settings import Settings
@@ -47,7 +49,7 @@ from commandline import MODULES, WITHOUT_FOLDER, parse  # noqa: E402
 from environments import PEERS, is_made, python_of  # noqa: E402
 from problem import load, write_problem  # noqa: E402
 from processes import PeerError, PeerProcess  # noqa: E402
-from report import markdown  # noqa: E402
+from report import left_out, markdown  # noqa: E402
 from sides import OnCard, OnCpu  # noqa: E402
 from traffic import copy_bandwidth, step_bytes  # noqa: E402
 
@@ -88,7 +90,7 @@ def peers_on_card(
 
 
 def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Check and time all sides on a data set; return what the report says of it, and of peers that are left out."""
+    """Check and time all sides on a data set; return what the report says of it, and of sides that are left out."""
     write_problem(folder / "problem.npz", data)
     with np.load(folder / "problem.npz") as file:
         arrays = dict(file)
@@ -105,11 +107,19 @@ def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[d
     seconds: dict[str, list[float]] = {side: [] for side in sides}
 
     def check(name: str) -> None:
-        losses[name] = sides[name].loss(), sides[name].epochs(0)["loss"]
+        with refused_captures() as refused:
+            losses[name] = sides[name].loss(), sides[name].epochs(0)["loss"]
         check_losses({"ours": losses["cpu"], name: losses[name]})
+        if refused:  # its launches one by one would go under the name of what it is not
+            leave_out(name, refused[0])
 
     def take_time(name: str) -> None:
         seconds[name].append(sides[name].epochs(options.least)["seconds"])
+
+    def leave_out(name: str, reason: str) -> None:
+        reasons[name] = reason
+        for kept in (sides, seconds, losses):
+            kept.pop(name, None)
 
     def attempt(step: Callable[[str], None], name: str) -> None:
         """Take a step of a side; a peer that fails in it is left out from here on."""
@@ -118,9 +128,7 @@ def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[d
         except FAILURES as error:
             if name not in peers:
                 raise
-            reasons[name] = _reason(error)
-            for kept in (sides, seconds, losses):
-                kept.pop(name, None)
+            leave_out(name, _reason(error))
 
     try:
         for name in list(sides):
@@ -140,12 +148,30 @@ def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[d
     return found, {"reasons": reasons, "versions": versions}
 
 
-def cross_validation_seconds(folds: int, epochs: int) -> float:
-    """Return the seconds of a whole cross-validation of MUTAG, all folds at once: from the graphs to the accuracies."""
+def time_cross_validation(folds: int, epochs: int) -> dict[str, Any]:
+    """Time a whole cross-validation of MUTAG, all folds at once, from the graphs to the accuracies.
+
+    Also says why its step was not captured, if it was not.
+    """
     data, settings = load_dataset("MUTAG"), Settings(epochs=epochs, device="cuda")
-    began = time.perf_counter()
-    cross_validate(data, settings, folds, folds_at_once=folds)
-    return time.perf_counter() - began
+    with refused_captures() as refused:
+        began = time.perf_counter()
+        cross_validate(data, settings, folds, folds_at_once=folds)
+        seconds = time.perf_counter() - began
+    return {"folds": folds, "epochs": epochs, "seconds": seconds, "not_captured": refused[0] if refused else None}
+
+
+@contextmanager
+def refused_captures() -> Iterator[list[str]]:
+    """Give a list that at the end has what was told of steps that could not be captured; all that is told is shown."""
+    refused: list[str] = []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", Notice)
+        yield refused
+    for warning in told:
+        if str(warning.message).startswith(NOT_CAPTURED):
+            refused.append(str(warning.message))
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -164,9 +190,8 @@ def main(words: list[str] | None = None) -> int:
     if report["cpu_passes"] == "Numba":
         report["versions"]["numba"] = version("numba")
     report["copy_bytes_per_second"] = copy_bandwidth(launcher("float32").xp, options.megabytes)
-    report["cross_validation"] = {"folds": options.folds, "epochs": options.epochs}
-    cross_validation_seconds(options.folds, 1)  # compiles the kernels
-    report["cross_validation"]["seconds"] = cross_validation_seconds(options.folds, options.epochs)
+    time_cross_validation(options.folds, 1)  # compiles the kernels
+    report["cross_validation"] = time_cross_validation(options.folds, options.epochs)
     write(report, options.output)
     for name in dict.fromkeys(options.datasets):
         try:
@@ -177,9 +202,9 @@ def main(words: list[str] | None = None) -> int:
             report["skipped"][name] = _reason(error)
         else:
             with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
-                report["datasets"][name], of_peers = measure(data, options, Path(folder))
-            report["versions"] |= of_peers["versions"]
-            report["skipped"] |= {f"{peer} on {name}": reason for peer, reason in of_peers["reasons"].items()}
+                report["datasets"][name], of_sides = measure(data, options, Path(folder))
+            report["versions"] |= of_sides["versions"]
+            report["skipped"] |= {left_out(side, name): reason for side, reason in of_sides["reasons"].items()}
         write(report, options.output)
     print(markdown(report))
     return 0

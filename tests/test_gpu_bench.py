@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import pytest
 
 import minipinet._array
 from minipinet.cuda.dataset import graph_table
+from minipinet.cuda.launch import NOT_CAPTURED
 from minipinet.cuda.training import Card
 from minipinet.datasets import Dataset, load_dataset
 from minipinet.datasets.isomorphism import isomorphism_dataset
+from minipinet.errors import Notice, notify
 from minipinet.fast.training import compiled_form
 from minipinet.params import init_params
 from minipinet.quotient import refine
@@ -127,6 +130,25 @@ def test_a_peer_that_fails_is_left_out(
     assert list(mutag["seconds"]) == list(mutag["losses"]) == ["cpu", "launches", "captured", "folds"]
     assert {len(seconds) for seconds in mutag["seconds"].values()} == {2}
     assert bool(closed) == (fails_in != "start"), "its process would stay"
+
+
+def test_launches_one_by_one_do_not_go_for_a_captured_step(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Any, run: Callable[[], None]) -> Callable[[], None]:
+        notify(f"{NOT_CAPTURED}, and is launched kernel by kernel (no graphs)")
+        return run
+
+    monkeypatch.setattr(HostLauncher, "capture", refuse)
+    output = tmp_path / "report.json"
+    with pytest.warns(Notice, match="no graphs") as told:
+        assert bench.main([*SMALL, "--datasets", "MUTAG", "--peers", "--output", str(output)]) == 0
+    assert len(told) >= 4
+    found = json.loads(output.read_text(encoding="utf-8"))
+    assert list(found["datasets"]["MUTAG"]["seconds"]) == ["cpu", "launches"]
+    assert found["skipped"] == dict.fromkeys(["captured on MUTAG", "folds on MUTAG"], str(told[0].message))
+    assert found["cross_validation"]["not_captured"] == str(told[0].message)
+    assert found["cross_validation"]["seconds"] > 0
 
 
 def test_a_data_set_that_is_not_there_is_left_out(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

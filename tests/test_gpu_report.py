@@ -16,7 +16,8 @@ def report(**captured: float) -> dict[str, Any]:
     return {
         **FACTS, "processor": "Some CPU", "cpu_passes": "Numba", "commit": "1234567", "date": "2026-11-28",
         "folds": 10, "rounds": 2,
-        "copy_bytes_per_second": 2e12, "cross_validation": {"folds": 10, "epochs": 200, "seconds": 4.5},
+        "copy_bytes_per_second": 2e12,
+        "cross_validation": {"folds": 10, "epochs": 200, "seconds": 4.5, "not_captured": None},
         "skipped": {"PROTEINS": "there is no --data-dir"},
         "datasets": {
             name: {
@@ -121,3 +122,18 @@ def test_nothing_to_divide_by_is_a_dash() -> None:
     assert module("report").bandwidth_share(one, "NCI1") is None
     one["datasets"] = {}
     assert module("report").markdown(one).startswith("| ms an epoch (a step) |")
+
+
+def test_a_step_that_was_not_captured_is_no_captured_step() -> None:
+    one = report(MUTAG=8e-4)
+    reason = "a training step could not be captured, and is launched kernel by kernel (no)"
+    del one["datasets"]["MUTAG"]["seconds"]["captured"]
+    one["skipped"] = {"captured on MUTAG": reason}
+    one["cross_validation"]["not_captured"] = reason
+    lines = module("report").markdown(one).splitlines()
+    assert lines[2] == "| MUTAG | 8 (2) | not captured | 0.4 (0.1) | 16.8 (4.2) | – | – |"
+    assert "| an epoch of MUTAG, captured | at most 1 ms | not captured | no |" in lines
+    assert "| PyG's epoch of MUTAG by a captured one | at least 20 times | not captured | no |" in lines
+    assert "| an epoch of NCI1, captured | at most 12 ms | – | not measured |" in lines
+    assert f"Not timed: captured on MUTAG: {reason}." in lines
+    assert f"The folds of MUTAG: {reason}." in lines

@@ -16,6 +16,8 @@ from minipinet.errors import notify
 #: Threads of a block. No kernel shares anything in a block, so it is a matter of speed alone.
 BLOCK = 128
 SOURCES = ("batch", "propagation", "readout", "adam")
+#: How the Notice begins that a step is not captured; the reason follows in brackets.
+NOT_CAPTURED = "a training step could not be captured"
 _REAL = {"float32": "float", "float64": "double"}
 
 
@@ -95,7 +97,7 @@ class CardLauncher:
                 finally:
                     graph = stream.end_capture()
         except Exception as error:  # of a driver, of a library that must not be captured, of a CuPy without graphs
-            notify(f"a training step could not be captured, and is launched kernel by kernel ({reason_of(error)})")
+            notify(f"{NOT_CAPTURED}, and is launched kernel by kernel ({reason_of(error)})")
             return run
         return lambda: graph.launch(stream)
 
