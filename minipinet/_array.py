@@ -22,29 +22,18 @@ Sparse: TypeAlias = Any
 
 def xp_of(x: Any) -> ModuleType:
     """Return the module (``numpy`` or ``cupy``) whose functions work on `x`, without importing CuPy for NumPy."""
-    return card_library() if _library_of(type(x)) in ("cupy", "cupyx") else np
+    return card_library() if library_of(type(x)) in ("cupy", "cupyx") else np
 
 
-def _library_of(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
-
-
-def refuse_card(name: str, value: Any) -> None:
-    """Raise a UsageError if `value`, or something in it where it is a list or tuple, is an array or matrix on a card.
-
-    For the doors of the package, where data are NumPy's: ``device`` says where they go from there.
+def library_of(kind: type) -> str:
+    """Return the name of the package that a type is from.
 
     Examples
     --------
-    >>> refuse_card("X", [np.ones(1), None])
+    >>> library_of(scipy.sparse.csr_array)
+    'scipy'
     """
-    kinds = dict.fromkeys(map(type, value)) if isinstance(value, list | tuple) else [type(value)]
-    for library in map(_library_of, kinds):
-        if library in ("cupy", "cupyx"):
-            what, way = ("an array", "cupy.asnumpy") if library == "cupy" else ("a sparse matrix", "its method get")
-            raise UsageError(
-                f"{name}: expected data on the host, got {what} on a card, which is not taken; {way} brings it over"
-            )
+    return kind.__module__.partition(".")[0]
 
 
 def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Sparse:
@@ -165,31 +154,6 @@ def on_device(tree: Any, device: str) -> Any:
     (1, None)
     """
     return to_card(tree) if device == "cuda" else tree
-
-
-def numbers_below(name: str, values: Any, count: int) -> Array:
-    """Return one row of whole numbers from 0 to `count` - 1, at least one, as int64, a copy.
-
-    Raises
-    ------
-    UsageError
-        For anything else, naming the argument.
-
-    Examples
-    --------
-    >>> numbers_below("index", range(3), 3)
-    array([0, 1, 2])
-    """
-    refuse_card(name, values)
-    try:
-        numbers = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        numbers = np.empty(())
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
-        raise UsageError(f"{name}: expected at least one whole number, in one row, got {values!r:.80}")
-    if numbers.min() < 0 or numbers.max() >= count:
-        raise UsageError(f"{name}: expected numbers from 0 to {count - 1}, got {numbers.min()} to {numbers.max()}")
-    return numbers.astype(np.int64)
 
 
 #: What `device` may be.

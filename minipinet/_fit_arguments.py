@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._array import refuse_card
 from minipinet._extras import sklearn
+from minipinet._host import refuse_card
 from minipinet.datasets.encoder import KINDS
 from minipinet.datasets.values import as_values
 from minipinet.errors import UsageError

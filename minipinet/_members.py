@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._array import refuse_card
+from minipinet._host import refuse_card
 from minipinet.adjacency import arcs_of, as_features, build_adjacency
 from minipinet.datasets.dataset import Dataset, dataset_from_graphs
 from minipinet.datasets.from_networkx import dataset_from_networkx

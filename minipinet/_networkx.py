@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from minipinet._host import refuse_card
 from minipinet._words import counted, listed, type_name
 from minipinet.adjacency import as_float64, build_adjacency
 from minipinet.errors import DataError, UsageError
@@ -146,6 +147,7 @@ def _adjacency(
 
 def _weight(place: str, data: dict[str, Any], name: str, default: Any) -> float:
     value = _found(place, data, name, default)
+    refuse_card(f"{place}: {name!r}", value)
     if not _finite(value) or value < 0:
         raise DataError(f"{place}: expected {name!r} to be a finite number that is not negative, got {value!r:.80}")
     return float(value)
@@ -170,6 +172,7 @@ def _values(graphs: list[nx.Graph], name: str, default: Any) -> Iterator[tuple[s
 def _label(place: str, value: Any, name: str) -> str | int | float:
     if isinstance(value, str):
         return str(value)
+    refuse_card(f"{place}: {name!r}", value)
     if not _finite(value):
         raise DataError(f"{place}: expected {name!r} to be a string or a finite number, got {value!r:.80}")
     return int(value) if value == int(value) else float(value)  # equal numbers are one label

@@ -7,8 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 
-def _children(tree: Any) -> list[tuple[str, Any]] | None:
-    """Return (path step, child) for a container, None for a leaf."""
+def children(tree: Any) -> list[tuple[str, Any]] | None:
+    """Return (path step, child) for a container, None for a leaf.
+
+    Examples
+    --------
+    >>> children({"a": 1.0}), children(["x"]), children(2)
+    ([("['a']", 1.0)], [('[0]', 'x')], None)
+    """
     if isinstance(tree, Mapping):
         return [(f"[{key!r}]", tree[key]) for key in sorted(tree, key=str)]
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
@@ -35,7 +41,7 @@ def named_leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     >>> list(named_leaves({"b": None, "a": (1.0, [2.0])}, "x"))
     [("x['a'][0]", 1.0), ("x['a'][1][0]", 2.0), ("x['b']", None)]
     """
-    children = _children(tree)
+    children = children(tree)
     if children is None:
         yield path, tree
     else:
@@ -53,7 +59,7 @@ def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
     """
     if isinstance(tree, Mapping):
         return {key: with_leaves(tree[key], leaves) for key in sorted(tree, key=str)}
-    children = _children(tree)
+    children = children(tree)
     if children is None:
         return next(leaves)
     new = [with_leaves(child, leaves) for _, child in children]

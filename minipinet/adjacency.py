@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
-from minipinet._array import refuse_card
+from minipinet._host import host_array
 from minipinet._words import counted
 from minipinet.errors import DataError, UsageError
 
@@ -86,10 +86,11 @@ def build_adjacency(
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    weights = np.asarray(weights, dtype=np.float64)
+    weights = host_array("weights", weights, dtype=np.float64)
     present = weights != 0
     dtype = index_dtype(max(N, weights.size))
-    rows, cols, weights = np.asarray(rows, dtype)[present], np.asarray(cols, dtype)[present], weights[present]
+    rows, cols = (host_array(name, given, dtype=dtype)[present] for name, given in (("rows", rows), ("cols", cols)))
+    weights = weights[present]
     given = weights.size
     if weighted and given:
         # Repeats are added up from the least to the greatest, so that their order in the input does not show.
@@ -188,11 +189,7 @@ def as_float64(value: Any, name: str) -> NDArray[np.float64]:
     >>> as_float64([[True, 2]], "X")
     array([[1., 2.]])
     """
-    refuse_card(name, value)
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, KeyError) as error:
-        raise UsageError(f"{name}: expected an array of real numbers, got {type(value).__name__} ({error})") from error
+    array = host_array(name, value, "an array of real numbers")
     if array.dtype.kind == "O":
         odd = [item for item in array.flat if not isinstance(item, Real | np.bool_)]
         if odd:

@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
+from minipinet._host import refuse_card
 from minipinet.batch import make_batch
 from minipinet.errors import UsageError
 from minipinet.evaluation import check_finite_scores, check_width, readout_caches
@@ -78,6 +79,8 @@ def attention_shares(
     >>> math.fsum(found.shares[:, :, 1].flat) == float(found.logits[1])
     True
     """
+    refuse_card("params", params)
+    refuse_card("graph", graph)
     if graph.ptr.size != 2:
         raise UsageError(f"graph: expected one graph, got {graph.ptr.size - 1}")
     double = PiNetParams(*(None if w is None else w.astype(np.float64) for w in params))

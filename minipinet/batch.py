@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from minipinet._array import Array
+from minipinet._host import host_array, refuse_card
 from minipinet.errors import DataError, UsageError
 from minipinet.pool import Pool, make_pool, row_entries
 from minipinet.propagation import Step
@@ -80,8 +81,9 @@ def make_batches(
 
 def chosen_graphs(quotient: Quotient, index: Sequence[int] | Array, batch_size: int, dtype: str) -> tuple[Array, int]:
     """Return graph numbers as int64 and how many a batch has at most; errors as for `make_batches`."""
+    refuse_card("quotient", quotient)
     G = quotient.counts.shape[0]
-    chosen = np.asarray(index)
+    chosen = host_array("index", index)
     if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= G:
         raise UsageError(f"index: expected at least one graph number from 0 to {G - 1}, got {chosen.tolist()!r:.60}")
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 1:

@@ -12,6 +12,7 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet._files import as_path, to_plain, write_whole
+from minipinet._host import refuse_card
 from minipinet.errors import DataError
 from minipinet.optim import AdamState
 from minipinet.params import LAYERS, PiNetParams
@@ -49,6 +50,7 @@ def save_checkpoint(
     MinipinetError
         When the file cannot be written; what was there before stays whole.
     """
+    refuse_card("state", state)
     best = state.best
     description = {
         "settings": settings.to_json(),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from minipinet._array import Array
 from minipinet._extras import sklearn
 from minipinet._fit_arguments import SETTINGS, classes_of, parameters_of, seed_of
+from minipinet._host import refuse_card
 from minipinet._members import KNOWN, OPTIONS, dataset_of, graphs_of_one_kind, graphs_of_pairs, kind_of
 from minipinet.attention_shares import Attention, attention_shares
 from minipinet.errors import UsageError
@@ -178,6 +179,12 @@ class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEsti
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, (G, C), in the order of `classes_`."""
         return np.exp(log_softmax(self._logits(X)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of graphs that are labelled rightly, each counting `sample_weight` times, or once."""
+        refuse_card("y", y)
+        refuse_card("sample_weight", sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def transform(self, X: Any) -> Array:
         """Return each graph as the readout sees it: the pooled matrix of eq. 5, its rows one after the other.

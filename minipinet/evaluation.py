@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import Array, check_device, numbers_below, on_device, refuse_card, to_host, xp_of
+from minipinet._array import Array, check_device, on_device, to_host, xp_of
 from minipinet._card import card_failures
+from minipinet._host import host_array, numbers_below, refuse_card
 from minipinet._words import counted
 from minipinet.attention_readout import FUSED_CLASSES, StepwiseCache
 from minipinet.batch import GraphBatch, make_batches
@@ -173,6 +174,7 @@ def score_network(network: Network, params: Params, index: Array, *, batch_size:
     DataError
         For a graph whose scores are not finite, naming it.
     """
+    refuse_card("params", params)
     index = numbers_below("index", index, network.G)
     return _checked_logits(network.scores, params, network.batches(index, whole("batch_size", batch_size), None), index)
 
@@ -204,8 +206,7 @@ def check_width(params: PiNetParams, quotient: Quotient) -> None:
 
 def class_numbers(y: Array, G: int, C: int) -> Array:
     """Return `y` as int64, a copy; a UsageError if it is not one class from 0 to C - 1 for each of G graphs."""
-    refuse_card("y", y)
-    classes = np.asarray(y)
+    classes = host_array("y", y)
     if classes.shape != (G,) or classes.dtype.kind not in "iu":
         raise UsageError(
             f"y: expected {G} whole numbers, one a graph; got shape {classes.shape}, dtype {classes.dtype}"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from minipinet._array import refuse_card
+from minipinet._host import refuse_card
 from minipinet._words import counted
 from minipinet.adjacency import arcs_of, as_features, as_float64, build_adjacency, degrees
 from minipinet.errors import UsageError, notify_changes

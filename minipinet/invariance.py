@@ -11,6 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import Array
+from minipinet._host import refuse_card
 from minipinet.batch import GraphBatch, make_batches
 from minipinet.evaluation import SCORED_AT_ONCE, check_finite_scores, check_width
 from minipinet.exact import balance, exponent, graph_grid, graph_sum, product, row_max, row_sum
@@ -68,6 +69,8 @@ def bitwise_score(
     >>> bool((a == b).all())
     True
     """
+    refuse_card("params", params)
+    refuse_card("graphs", graphs)
     double = PiNetParams(*(None if w is None else w.astype(np.float64) for w in params))
     quotient = refine(round_weights(graphs), merge)
     check_width(double, quotient)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array, numbers_below
+from minipinet._array import Array
+from minipinet._host import numbers_below, refuse_card
 from minipinet.errors import UsageError
 from minipinet.settings import whole
 
@@ -64,6 +65,7 @@ def summary_of(y: Array, predictions: Array, classes: Sequence[Any], accuracies:
     >>> summary_of(np.array([0, 1]), np.array([0, 0]), ["a", "b"], [1.0, 0.0])["accuracy_mean"]
     0.5
     """
+    refuse_card("accuracies", accuracies)
     pooled = report(y, predictions, len(classes))
     return {
         "graphs": len(y),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minipinet._array import refuse_card
+from minipinet._host import refuse_card
 from minipinet._networkx import as_members
 from minipinet._words import counted, have, listed
 from minipinet.adjacency import degrees
@@ -74,7 +74,7 @@ def model_input(
 
 def check_conversion(graphs: Any, conversion: Mapping[str, Any], name: str = "graphs") -> None:
     """Refuse what is no graphs, options that do not exist, and those of networkx graphs with graphs read already."""
-    refuse_card(name, graphs.graphs if isinstance(graphs, Dataset) else graphs)
+    refuse_card(name, graphs)
     if not isinstance(graphs, Dataset | Sequence):
         raise UsageError(f"{name}: expected a Dataset or a list of graphs, got {type(graphs).__name__}")
     unknown = [option for option in conversion if option not in _OPTIONS]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minipinet._array import Array, xp_of
+from minipinet._host import host_array, refuse_card
 from minipinet.errors import UsageError
 from minipinet.initializers import draw_kernel
 
@@ -106,8 +107,9 @@ def pq_values(params: PiNetParams, pq: Array | None = None) -> Array:
     UsageError
         If `pq` is not a (4, 2) table of numbers in [0, 1], or is given although p and q are learned.
     """
+    refuse_card("pq", pq)
     if params.p_raw is None:
-        table = np.asarray(np.nan if pq is None else pq, params.W_D.dtype)
+        table = host_array("pq", np.nan if pq is None else pq, dtype=params.W_D.dtype)
         if table.shape != (len(LAYERS), 2) or not ((table >= 0) & (table <= 1)).all():
             raise UsageError(f"pq: expected a (4, 2) table of fixed p and q in [0, 1], a row a layer; got {pq!r}")
         return table

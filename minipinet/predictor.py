@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minipinet._array import Array
+from minipinet._host import refuse_card
 from minipinet._words import counted, listed
 from minipinet.attention_shares import Attention, attention_shares
 from minipinet.checkpoint import load_described, read_params, save_described
@@ -66,6 +67,10 @@ class PiNet:
     classes: tuple[Any, ...]
     encoder: FeatureEncoder
     reading: Reading = field(default_factory=Reading)
+
+    def __post_init__(self) -> None:
+        refuse_card("params", self.params)
+        refuse_card("classes", self.classes)
 
     def __repr__(self) -> str:
         classes = f"{counted(len(self.classes), 'class', 'classes')} ({listed(self.classes)})"

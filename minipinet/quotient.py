@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from minipinet._array import Array, Sparse
+from minipinet._host import refuse_card
 from minipinet.colours import EqualNeighbourhoods, EqualRows, group, hash_multisets, hash_neighbourhoods, hash_rows
 from minipinet.pool import row_entries
 from minipinet.union import DisjointUnion
@@ -74,6 +75,7 @@ def refine(graphs: DisjointUnion, merge: bool = True) -> Quotient:
     >>> len(quotient.X), quotient.counts.toarray().astype(int).tolist() in ([[3, 1]], [[1, 3]])
     (2, True)
     """
+    refuse_card("graphs", graphs)
     A, X, ptr = graphs
     deg = np.asarray(A.sum(axis=1)).ravel()
     if merge:

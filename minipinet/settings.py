@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from minipinet._array import DEVICES, check_device
+from minipinet._host import refuse_card
 from minipinet.errors import UsageError
 from minipinet.initializers import INITIALIZERS
 
@@ -167,6 +168,7 @@ class Settings:
 
 def whole(name: str, value: Any, at_least: int = 1, at_most: int = LARGEST) -> int:
     """Return `value` as an int within the bounds; anything else is a UsageError that names the argument."""
+    refuse_card(name, value)
     try:
         number = operator.index(value)
     except TypeError:
@@ -180,6 +182,7 @@ def whole(name: str, value: Any, at_least: int = 1, at_most: int = LARGEST) -> i
 
 def real(name: str, value: Any, allowed: Callable[[float], bool], range_text: str) -> float:
     """Return `value` as a finite float that is `allowed`; anything else is a UsageError that names the argument."""
+    refuse_card(name, value)
     try:
         number = math.nan if isinstance(value, str | bytes | bool | np.bool_) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -206,6 +209,7 @@ def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 def _pq(value: Any) -> str | Pairs:
     if isinstance(value, str) and value == LEARNED:
         return LEARNED
+    refuse_card("pq", value)
     pairs: np.ndarray = np.empty(0)
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         leaves = np.array(value, dtype=object)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._array import numbers_below
 from minipinet._extras import sklearn
+from minipinet._host import host_array, numbers_below
 from minipinet.errors import UsageError
 from minipinet.settings import SEEDS, real, whole
 
@@ -116,15 +116,13 @@ def hold_out(y: Any, index: Any, share: float, seed: int) -> tuple[Index, Index]
 
 def _classes(y: Any) -> NDArray[Any]:
     """Return the class of each graph as one row of numbers or strings; a UsageError if `y` is none."""
-    try:
-        classes = np.asarray(y)
-        if classes.dtype == object:  # perhaps of strings alone
-            classes = np.asarray(classes.tolist())
-    except ValueError:  # rows of different lengths
-        classes = np.empty(())
+    expected = "one class a graph, a number or a string, at least one"
+    classes = host_array("y", y, expected)
+    if classes.dtype == object:  # perhaps of strings alone
+        classes = host_array("y", classes.tolist(), expected)
     fits = classes.ndim == 1 and len(classes) > 0 and classes.dtype.kind in "biufUS"
     if not fits or (classes.dtype.kind == "f" and np.isnan(classes).any()):
-        raise UsageError(f"y: expected one class a graph, a number or a string, at least one, got {y!r:.80}")
+        raise UsageError(f"y: expected {expected}, got {y!r:.80}")
     return classes
 
 
@@ -135,7 +133,7 @@ def check_classes(name: str, y: Any) -> None:
     --------
     >>> check_classes("y", ["a", "b", "a"])
     """
-    counts = class_counts(np.asarray(y))
+    counts = class_counts(host_array(name, y))
     if len(counts) < 2:
         got = f"{_listed(counts)} alone" if counts else "none"
         raise UsageError(f"{name}: expected graphs of at least 2 classes to train on, got {got} (graphs by class)")

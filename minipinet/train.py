@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from minipinet._array import Array, numbers_below, on_device
+from minipinet._array import Array, on_device
+from minipinet._host import numbers_below, refuse_card
 from minipinet.batch import make_batches
 from minipinet.errors import UsageError
 from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, score_batches
@@ -145,6 +146,7 @@ def fit(
     -----
     One BLAS thread, so that the bits do not depend on how busy or how large the machine is.
     """
+    refuse_card("state", state)
     if state is not None:
         check_width(state.params, quotient)
         check_state(state.params, state.adam, settings, whole("C", C))
@@ -154,6 +156,7 @@ def fit(
 
 def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
     """Return PiNet on the graphs of a quotient, as the training loop sees it."""
+    refuse_card("quotient", quotient)
     pairs, C, device = settings.pairs, whole("C", C), settings.on_this_machine().device
 
     def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterable[Batch]:
@@ -208,6 +211,7 @@ def training(
     on_epoch: OnEpoch | None,
 ) -> Training[TrainState]:
     """Train as :func:`fit_network` does, each epoch being left to who runs this generator (`minipinet.lockstep`)."""
+    refuse_card("state", state)
     index, y = numbers_below("index", index, network.G), class_numbers(y, network.G, network.C)
     check_classes("y", y[index])
     if network.epoch is not None and np.bincount(index).max() > 1:

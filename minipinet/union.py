@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from minipinet._array import refuse_card
+from minipinet._host import refuse_card
 from minipinet._words import counted
 from minipinet.adjacency import index_dtype
 from minipinet.errors import DataError, UsageError
@@ -111,6 +111,8 @@ def take_graphs(union: DisjointUnion, index: Any) -> DisjointUnion:
     >>> take_graphs(union, [1, 0, 1]).ptr
     array([0, 1, 3, 4])
     """
+    refuse_card("union", union)
+    refuse_card("index", index)
     A, X, ptr = union
     B = ptr.size - 1
     try:
@@ -149,6 +151,7 @@ def graph_at(union: DisjointUnion, g: SupportsIndex) -> Graph:
     >>> graph_at(disjoint_union([as_graph([[0, 1], [1, 0]]), as_graph([[0]])]), 0).N
     2
     """
+    refuse_card("g", g)
     B = union.ptr.size - 1
     try:
         taken = take_graphs(union, [range(B)[operator.index(g)]])

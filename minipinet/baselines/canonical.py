@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minipinet._array import Array, Sparse
+from minipinet._host import host_array
 from minipinet.errors import UsageError
 
 
@@ -55,7 +56,7 @@ def canonical_order(A: Sparse, colours: Any) -> Array:
     McKay and Piperno, "Practical graph isomorphism, II", 2014; the program nauty by way of pynauty.
     """
     pynauty = _pynauty()
-    table = np.asarray(colours, np.float64)
+    table = host_array("colours", colours, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     N = A.shape[0]
     if table.ndim != 2 or len(table) != N:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from minipinet._array import Array, numbers_below
+from minipinet._array import Array
+from minipinet._host import numbers_below
 from minipinet._words import counted
 from minipinet.baselines.gcn_layers import kipf_quotient
 from minipinet.baselines.gcn_network import (

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array, numbers_below
+from minipinet._array import Array
+from minipinet._host import numbers_below
 from minipinet.baselines.patchy_san_network import FieldTable, PatchySanParams, field_network
 from minipinet.baselines.receptive_fields import LABELLINGS, receptive_fields
 from minipinet.baselines.system import several

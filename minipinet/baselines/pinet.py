@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
-from minipinet._array import Array, numbers_below
+from minipinet._array import Array
+from minipinet._host import numbers_below
 from minipinet.baselines.training import details_of, encoded_for, with_validation
 from minipinet.datasets.dataset import Dataset
 from minipinet.evaluation import score

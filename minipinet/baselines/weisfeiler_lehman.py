@@ -10,8 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array, Sparse, numbers_below
+from minipinet._array import Array, Sparse
 from minipinet._extras import sklearn
+from minipinet._host import numbers_below
 from minipinet.baselines.subtree_kernel import check_block, colour_counts, kernels_by_round
 from minipinet.baselines.system import several
 from minipinet.datasets.dataset import Dataset

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._array import refuse_card
+from minipinet._host import refuse_card
 from minipinet._words import counted
 from minipinet.adjacency import degrees
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
@@ -69,6 +69,10 @@ class Dataset:
     node_labels: NDArray[Any] | None = None
     attributes: NDArray[np.float64] | None = None
     reading: Reading = field(default_factory=Reading)
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            refuse_card(name, getattr(self, name))
 
     @property
     def num_classes(self) -> int:

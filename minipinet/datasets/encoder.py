@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._host import host_array
 from minipinet._words import counted, have, listed
-from minipinet.adjacency import as_features
+from minipinet.adjacency import as_features, as_float64
 from minipinet.datasets.values import as_array, as_values
 from minipinet.errors import DataError, UsageError, notify
 
@@ -91,7 +92,7 @@ class FeatureEncoder(NamedTuple):
         self, node_labels: Any, attributes: Any, deg: Any
     ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
         """Do what :meth:`encode` does, but return its notices instead of issuing them."""
-        deg = np.asarray(deg, dtype=np.float64)
+        deg = as_float64(deg, "deg")
         if not deg.size:  # without nodes there is nothing to look at, and labels or attributes may have any width
             return np.zeros((0, self.num_features)), ()
         columns = _label_columns(self.kind, node_labels, deg)
@@ -179,7 +180,7 @@ def fit_encoder(kind: str, node_labels: Any, attributes: Any, deg: Any) -> Featu
         If `kind` is not one of these, or what it needs is not there.
     """
     check_kind(kind)
-    deg = np.asarray(deg, dtype=np.float64)
+    deg = as_float64(deg, "deg")
     columns = _label_columns(kind, node_labels, deg)
     vocabularies = tuple(tuple(np.unique(column).tolist()) for column in columns)
     encoder = FeatureEncoder(kind, vocabularies, _attribute_columns(kind, attributes, deg.size).shape[1])
@@ -222,7 +223,7 @@ def _attribute_columns(kind: str, attributes: Any, N: int) -> NDArray[np.float64
         return np.zeros((N, 0))
     if attributes is None:
         raise UsageError(f"features: {kind!r} needs node attributes, and there are none")
-    table = np.asarray(attributes)
+    table = host_array("attributes", attributes)
     if table.shape == (0, 0) and not N:  # a file without a line: it could have had any number of columns
         return np.zeros((0, 0))
     return as_features(attributes, N)

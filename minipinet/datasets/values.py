@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._array import refuse_card
+from minipinet._host import host_array
 from minipinet.errors import UsageError
 
 #: Numbers from -2^63 on and below 2^63 can be labels: those of int64.
@@ -73,11 +73,10 @@ def as_array(labels: Any, name: str) -> NDArray[Any]:
     >>> as_array([["C", 1]], "labels")
     array([['C', 1]], dtype=object)
     """
-    refuse_card(name, labels)
     parts = labels if isinstance(labels, list | tuple) else [labels]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise UsageError(f"{name}: expected labels without masked entries")
-    return np.asarray(labels, dtype=None if isinstance(labels, np.ndarray) else object)
+    return host_array(name, labels, "labels", None if isinstance(labels, np.ndarray) else object)
 
 
 def _exactly(array: NDArray[Any], name: str) -> NDArray[Any]:

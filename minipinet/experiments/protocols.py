@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minipinet._array import Array
+from minipinet._host import host_array
 from minipinet._words import nearest
 from minipinet.baselines.pinet import PiNetSystem
 from minipinet.baselines.subtree_kernel import colour_counts
@@ -72,9 +73,10 @@ def splits(protocol: str, labels: Any, repeat: int) -> list[Split]:
     [3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
     """
     check_protocol(protocol)
+    labels = host_array("labels", labels)
     if protocol != "released":
         return [Split(*pair) for pair in stratified_folds(labels, FOLDS, repeat)]
-    counts = class_counts(np.asarray(labels))
+    counts = class_counts(labels)
     if min(counts.values()) < 2 or len(labels) * SHARE < len(counts):
         by_class = ", ".join(f"{name!r}: {count}" for name, count in counts.items())
         raise UsageError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minipinet._host import refuse_card
 from minipinet._words import type_name
 from minipinet.datasets.dataset import Dataset
 from minipinet.errors import DataError, UsageError
@@ -31,6 +32,7 @@ def array_of(tensor: Any, place: str) -> NDArray[Any]:
     DataError
         If it is no array of real numbers that NumPy knows.
     """
+    refuse_card(place, tensor)
     try:
         host = tensor.detach().cpu() if hasattr(tensor, "detach") else tensor
         array = np.asarray(host.numpy() if hasattr(host, "numpy") else host)
@@ -62,6 +64,7 @@ def check_model(model: Any, argument: str = "model") -> None:
 
 def items_of(graphs: Any, argument: str, what: str, *attributes: str) -> list[Any]:
     """Return several objects of another library as a list, at least one; each must have all of these attributes."""
+    refuse_card(argument, graphs)
     if any(hasattr(graphs, attribute) for attribute in attributes[:1]):
         raise UsageError(f"{argument}: expected a sequence of {what}, got one {type_name(graphs)}: put it in a list")
     if isinstance(graphs, str | bytes | Mapping) or not isinstance(graphs, Iterable):
@@ -106,6 +109,7 @@ def union_of(graphs: Any) -> DisjointUnion:
     >>> union_of(load_dataset("MUTAG")[:2]).ptr
     array([ 0, 17, 30])
     """
+    refuse_card("graphs", graphs)
     if isinstance(graphs, Dataset):
         return graphs.graphs
     if isinstance(graphs, DisjointUnion):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from minipinet._host import refuse_card
 from minipinet.errors import UsageError
 from minipinet.settings import real
 
@@ -38,6 +39,7 @@ def read_accuracies(name: str, table: Any) -> list[list[float | None]]:
 
 def read_items(name: str, values: Any, what: str = "a list of accuracies for each repeat") -> list[Any]:
     """Return what a sequence holds; a UsageError says what was expected."""
+    refuse_card(name, values)
     try:
         return list(values)
     except TypeError:

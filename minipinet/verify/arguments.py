@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minipinet._host import refuse_card
 from minipinet.errors import UsageError
 
 #: Methods of `check_pair`.
@@ -84,6 +85,7 @@ def require_pair(inputs: Any, rng: Any, **functions: Any) -> None:
     for name, function in functions.items():
         if not callable(function):
             raise UsageError(f"{name}: expected a function, got {_kind(function)}")
+    refuse_card("inputs", inputs)
     if not isinstance(inputs, Mapping) or not all(isinstance(key, str) for key in inputs):
         raise UsageError(
             f'inputs: expected a dict from names of arguments to arrays, such as {{"x": x}}, got {_kind(inputs)}'

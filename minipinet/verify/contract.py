@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse
 
+from minipinet._host import refuse_card
 from minipinet._tree import named_leaves
 from minipinet.errors import MinipinetError, UsageError
 
@@ -91,6 +92,7 @@ def _near(a: Any, b: Any, within: float) -> bool:
 
 def require_float64(what: str, leaf: Any) -> None:
     """Refuse a result of another dtype: float32 inside a float64 function is lost precision."""
+    refuse_card(what, leaf)
     dtype = np.asarray(leaf).dtype
     if dtype != np.float64:
         raise VerificationError(f"{what} is {dtype} for float64 input, expected float64")

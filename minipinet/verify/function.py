@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from minipinet._host import refuse_card
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.errors import UsageError
 from minipinet.verify.arguments import require_pair
@@ -91,6 +92,7 @@ def verify_function(
     @wraps(function)  # its arguments are those of the function
     def forward(**arrays: Any) -> tuple[Any, dict[str, Any]]:
         value = function(**arrays)
+        refuse_card(name, value)
         if isinstance(value, tuple) or np.ndim(value):
             shape = "a tuple" if isinstance(value, tuple) else f"an array of shape {np.shape(value)}"
             raise VerificationError(

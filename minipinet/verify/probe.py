@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from minipinet._array import Array
+from minipinet._host import refuse_card
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.errors import UsageError
 from minipinet.verify import contract
@@ -187,6 +188,7 @@ def draw_like(out: Sequence[Array], rng: np.random.Generator) -> list[Array]:
 
 
 def _like(out: Any, fixed: Any) -> list[Array]:
+    refuse_card("cotangent", fixed)
     try:
         leaves = [np.asarray(w, np.float64)[()] for _, w in named_leaves(fixed)]
     except (TypeError, ValueError):

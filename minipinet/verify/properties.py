@@ -26,6 +26,7 @@ import numpy as np
 
 from minipinet import reference
 from minipinet._array import Array
+from minipinet._host import host_array, refuse_card
 from minipinet.errors import UsageError
 from minipinet.graphs import Graph, permute_nodes
 from minipinet.verify import VerificationError
@@ -175,7 +176,7 @@ def column_sum_error(attention: Attention, graphs: Sequence[Graph]) -> float:
     >>> column_sum_error(lambda graphs: [np.full((g.N, 3), 1 / 6) for g in graphs], graphs)  # over the whole batch
     0.6666666666666667
     """
-    tables = [np.asarray(table) for table in attention(_some(graphs))]
+    tables = [host_array("attention", table) for table in attention(_some(graphs))]
     if len(tables) != len(graphs):
         raise VerificationError(f"attention: expected {len(graphs)} tables, one a graph, got {len(tables)}")
     worst = 0.0
@@ -221,6 +222,8 @@ def oracle_error(scores: Scores, graphs: Sequence[Graph], params: Any, pq: Any =
     >>> oracle_error(lambda graphs: [[0.0, 1.0] for _ in graphs], [edge], W, [(1.0, 0.0)] * 4)
     0.0
     """
+    refuse_card("params", params)
+    refuse_card("pq", pq)
     expected = [reference.logits(graph.A.toarray(), graph.X, params, pq) for graph in _some(graphs)]
     return _distance(_rows(scores, graphs), np.array(expected))
 
@@ -238,8 +241,11 @@ def oracle_loss_error(
     >>> oracle_loss_error(lambda graphs: np.log(2), [edge], [0], W, [(1.0, 0.0)] * 4)
     0.0
     """
+    refuse_card("y", y)
+    refuse_card("params", params)
+    refuse_card("pq", pq)
     expected = reference.loss([(graph.A.toarray(), graph.X) for graph in _some(graphs)], y, params, pq, l2)
-    return _distance(np.asarray(loss(graphs)), np.asarray(expected))
+    return _distance(host_array("loss", loss(graphs)), np.asarray(expected))
 
 
 def _some(graphs: Sequence[Graph]) -> Sequence[Graph]:
@@ -249,7 +255,7 @@ def _some(graphs: Sequence[Graph]) -> Sequence[Graph]:
 
 
 def _rows(scores: Scores, graphs: Sequence[Graph]) -> Array:
-    rows = np.asarray(scores(_some(graphs)))
+    rows = host_array("scores", scores(_some(graphs)))
     if rows.ndim != 2 or len(rows) != len(graphs):
         raise VerificationError(f"scores: expected ({len(graphs)}, C) numbers, a row a graph, got shape {rows.shape}")
     return rows
