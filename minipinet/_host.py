@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minipinet._array import Array, library_of
 from minipinet._tree import children
@@ -61,7 +62,7 @@ def _may_be_there(kind: type) -> bool:
     return issubclass(kind, _CONTAINERS) or library_of(kind) in ("cupy", "cupyx")
 
 
-def host_array(name: str, value: Any, expected: str = "an array", dtype: Any = None) -> Array:
+def host_array(name: str, value: Any, expected: str = "an array", dtype: Any = None) -> NDArray[Any]:
     """Return ``numpy.asarray(value, dtype)``; what cannot be one is refused by name.
 
     Raises

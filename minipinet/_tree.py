@@ -41,11 +41,11 @@ def named_leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     >>> list(named_leaves({"b": None, "a": (1.0, [2.0])}, "x"))
     [("x['a'][0]", 1.0), ("x['a'][1][0]", 2.0), ("x['b']", None)]
     """
-    children = children(tree)
-    if children is None:
+    inside = children(tree)
+    if inside is None:
         yield path, tree
     else:
-        for step, child in children:
+        for step, child in inside:
             yield from named_leaves(child, path + step)
 
 
@@ -59,10 +59,10 @@ def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
     """
     if isinstance(tree, Mapping):
         return {key: with_leaves(tree[key], leaves) for key in sorted(tree, key=str)}
-    children = children(tree)
-    if children is None:
+    inside = children(tree)
+    if inside is None:
         return next(leaves)
-    new = [with_leaves(child, leaves) for _, child in children]
+    new = [with_leaves(child, leaves) for _, child in inside]
     if isinstance(tree, list):
         return new
     if isinstance(tree, tuple):

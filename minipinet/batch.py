@@ -53,7 +53,8 @@ def make_batch(quotient: Quotient, index: Sequence[int] | Array, dtype: str = "f
     -----
     Time and memory grow with the batch, not with the data set.
     """
-    return next(make_batches(quotient, index, max(1, np.size(index)), dtype))
+    index = host_array("index", index)
+    return next(make_batches(quotient, index, max(1, index.size), dtype))
 
 
 def make_batches(
