@@ -136,4 +136,5 @@ def test_a_step_that_was_not_captured_is_no_captured_step() -> None:
     assert "| PyG's epoch of MUTAG by a captured one | at least 20 times | not captured | no |" in lines
     assert "| an epoch of NCI1, captured | at most 12 ms | – | not measured |" in lines
     assert f"Not timed: captured on MUTAG: {reason}." in lines
+    assert "| 10 folds of MUTAG, 200 epochs | at most 5 s | not captured | no |" in lines
     assert f"The folds of MUTAG: {reason}." in lines
