@@ -32,11 +32,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._array import card_library, card_problem
+from minipinet._card import card_failures
 from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import NOT_CAPTURED, launcher
 from minipinet.datasets import Dataset, load_dataset
-from minipinet.errors import MinipinetError, Notice, UsageError
+from minipinet.errors import CardError, MinipinetError, Notice, UsageError
 from minipinet.fast.training import compiled_form
 from minipinet.quotient import refine
 from minipinet.settings import Settings
@@ -175,12 +176,26 @@ def refused_captures() -> Iterator[list[str]]:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Measure, and write what was found after each data set."""
+    """Measure, write what was found, and print it."""
     options = parse(words)
     if problem := card_problem():
         print(f"gpu_bench: {problem}", file=sys.stderr)
         return 1
-    report: dict[str, Any] = {
+    report: dict[str, Any] = {}
+    try:
+        with card_failures("fewer --folds"):
+            measure_all(options, report)
+    except CardError as error:
+        kept = f"; what was measured before is in {options.output}" if "cross_validation" in report else ""
+        print(f"gpu_bench: {error}{kept}", file=sys.stderr)
+        return 1
+    print(markdown(report))
+    return 0
+
+
+def measure_all(options: argparse.Namespace, report: dict[str, Any]) -> None:
+    """Fill the report, and write it after each data set."""
+    report |= {
         **card_facts(), "processor": machine()["processor"],
         "cpu_passes": "NumPy" if compiled_form() is None else "Numba",
         "commit": commit(), "date": time.strftime("%Y-%m-%d"),
@@ -206,8 +221,6 @@ def main(words: list[str] | None = None) -> int:
             report["versions"] |= of_sides["versions"]
             report["skipped"] |= {left_out(side, name): reason for side, reason in of_sides["reasons"].items()}
         write(report, options.output)
-    print(markdown(report))
-    return 0
 
 
 def write(report: dict[str, Any], path: Path) -> None:

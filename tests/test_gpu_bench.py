@@ -151,6 +151,28 @@ def test_launches_one_by_one_do_not_go_for_a_captured_step(
     assert found["cross_validation"]["seconds"] > 0
 
 
+def test_a_card_that_fails_is_one_sentence_and_what_was_measured_stays(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, failure = (
+        tmp_path / "report.json",
+        type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"}),
+    )
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise failure("Out of memory allocating 512 bytes")
+
+    monkeypatch.setattr(bench, "measure", fail)
+    assert bench.main([*SMALL, "--datasets", "MUTAG", "--output", str(output)]) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert said.err.startswith(
+        "gpu_bench: device: 'cuda' ran out of memory on the card (OutOfMemoryError: Out of memory"
+    )
+    assert said.err.endswith(f"; what was measured before is in {output}\n")
+    assert json.loads(output.read_text(encoding="utf-8"))["cross_validation"]["seconds"] > 0
+
+
 def test_a_data_set_that_is_not_there_is_left_out(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = bench.load
     monkeypatch.setattr(
