@@ -59,7 +59,7 @@ CONSTANTS = ("inf", "nan", "newaxis", "float32", "float64", "int32", "int64")
 #: Methods of functions: ``reduceat`` and ``reduce`` of maxima, for one, are not there.
 UFUNC_METHODS = {"add": {"at", "reduceat"}, "maximum": {"at"}}
 #: Attributes of an array.
-ATTRIBUTES = ("T", "dtype", "imag", "ndim", "real", "shape", "size")
+ATTRIBUTES = ("T", "dtype", "imag", "itemsize", "nbytes", "ndim", "real", "shape", "size")
 #: Methods of an array, with the arguments they have: ``max`` has no ``initial`` and ``sum`` no ``where``.
 METHODS: dict[str, set[str]] = {
     "all": {"axis", "out", "keepdims"},
@@ -86,6 +86,11 @@ class Device:
 
     def __init__(self, host: Any) -> None:
         self.host = np.asarray(host)
+
+    @property
+    def data(self) -> Any:
+        """Where it lies: what a kernel is given."""
+        return types.SimpleNamespace(ptr=self.host.ctypes.data)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a device array was handed to NumPy")

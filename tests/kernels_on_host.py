@@ -1,4 +1,8 @@
-"""The kernels of minipinet/cuda compiled as C++ and run on NumPy arrays: the same sources, thread after thread."""
+"""The kernels of minipinet/cuda compiled as C++: the same sources, thread after thread, on a strict stand-in's arrays.
+
+Whatever lies on the card is an array of tests/device_stand_in.py, and no other is taken: only kernels and products see
+what is in it, so that elsewhere nothing is copied unasked. So a test that uses them puts the stand-in in CuPy's place.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +19,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet._array import Array
+from minipinet._array import Array, card_library
 from minipinet.cuda import folds
 from minipinet.cuda.launch import SOURCES, source
-from tests.device_stand_in import use_stand_in
+from tests.device_stand_in import Device, use_stand_in
 from tests.gpu_scripts import skip_or_fail
 
 HEADER = Path(__file__).with_name("kernels_on_host.h")
@@ -72,12 +76,18 @@ def kernels_of(dtype: str) -> dict[str, Any]:
     return compile_sources({name: source(name) for name in SOURCES}, dtype)
 
 
-class HostLauncher:
-    """Runs kernels on NumPy arrays."""
+def on_card(x: Array) -> Device:
+    """Return an array of the stand-in; whatever else is handed over would be a crash on a card."""
+    if not isinstance(x, Device):
+        raise TypeError(f"expected an array on the card, got {type(x).__module__}.{type(x).__name__}")
+    return x
 
-    xp: Any = np
+
+class HostLauncher:
+    """Runs kernels on the arrays of the stand-in."""
 
     def __init__(self, dtype: str, kernels: dict[str, Any] | None = None) -> None:
+        self.xp: Any = card_library()
         self.kernels = kernels_of(dtype) if kernels is None else kernels
         self.real = np.dtype(dtype)
         self.launched: list[str] = []
@@ -87,8 +97,11 @@ class HostLauncher:
         self.run(kernel, 0, -(-elements // BLOCK) * BLOCK, arguments)
 
     def product(self, a: Array, b: Array, out: Array, *, turned: str | None = None) -> None:
-        assert all(x.flags.c_contiguous for x in (a, b, out)), "a card would take it for another array"
-        np.matmul(a.swapaxes(-1, -2) if turned == "a" else a, b.swapaxes(-1, -2) if turned == "b" else b, out=out)
+        first, second, last = (on_card(x).host for x in (a, b, out))
+        assert all(x.flags.c_contiguous for x in (first, second, last)), "a card would take it for another array"
+        first = first.swapaxes(-1, -2) if turned == "a" else first
+        second = second.swapaxes(-1, -2) if turned == "b" else second
+        np.matmul(first, second, out=last)
 
     def run(self, kernel: str, first: int, last: int, arguments: tuple[Any, ...]) -> None:
         """Run threads, one after the other."""
@@ -101,11 +114,10 @@ class HostLauncher:
     def _argument(self, value: Array | int | float | None) -> Any:
         if value is None:
             return ctypes.c_void_p(0)
-        if isinstance(value, np.ndarray):
-            assert value.dtype in (self.real, np.int32, np.int64, np.float64)
-            return ctypes.c_void_p(value.ctypes.data)
-        assert isinstance(value, int | float)
-        return ctypes.c_longlong(value) if isinstance(value, int) else ctypes.c_double(value)
+        if isinstance(value, int | float):
+            return ctypes.c_longlong(value) if isinstance(value, int) else ctypes.c_double(value)
+        assert on_card(value).dtype in (self.real, np.int32, np.int64, np.float64)
+        return ctypes.c_void_p(value.data.ptr)
 
 
 class EachAlone(HostLauncher):
@@ -115,7 +127,7 @@ class EachAlone(HostLauncher):
     """
 
     def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
-        tables = [a.view(f"u{a.itemsize}").ravel() for a in arguments if isinstance(a, np.ndarray)]
+        tables = [a.host.view(f"u{a.itemsize}").ravel() for a in arguments if isinstance(a, Device)]
         before = [table.copy() for table in tables]
         after, written = [table.copy() for table in tables], [np.zeros(table.size, bool) for table in tables]
         threads = -(-elements // BLOCK) * BLOCK

@@ -24,6 +24,7 @@ from minipinet.settings import Settings
 from minipinet.train import TrainState, fit, fit_network, pinet_network, start
 from tests import tolerances
 from tests.cli_calls import call
+from tests.device_stand_in import count_operations
 from tests.kernel_gradients import SHAPES, kernel_errors
 from tests.kernels_on_host import HostLauncher, use_host_card
 from tests.small_data import same_bits
@@ -33,7 +34,7 @@ DATA = load_dataset("MUTAG")[::3]
 SMALL: dict[str, Any] = {"epochs": 3, "hidden": 6, "out": 4, "batch_size": 20, "dtype": "float64"}
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
     use_host_card(monkeypatch)
 
@@ -46,7 +47,6 @@ def both(**settings: Any) -> tuple[TrainState, TrainState]:
     return found[0], found[1]
 
 
-@pytest.mark.usefixtures("card")
 @pytest.mark.parametrize(
     "settings",
     [
@@ -71,7 +71,6 @@ def test_training_is_that_on_the_cpu(settings: dict[str, Any]) -> None:
     assert tree_error(there.params._replace(**free), here.params._replace(**free)) < 1e-9
 
 
-@pytest.mark.usefixtures("card")
 def test_a_run_goes_on_where_it_stopped_on_either_device() -> None:
     quotient, index = refine(DATA.graphs), np.arange(len(DATA))
 
@@ -84,14 +83,12 @@ def test_a_run_goes_on_where_it_stopped_on_either_device() -> None:
     assert tree_error(train(4, "cuda", train(2, "cpu")).params, straight.params) < 1e-9
 
 
-@pytest.mark.usefixtures("card")
 def test_divergence_is_told() -> None:
     data = DATA[:10]
     with pytest.raises(DivergedError, match="training diverged in epoch 2: the loss"):
         fit(refine(data.graphs), data.y, np.arange(10), Settings(**SMALL, lr=1e300, device="cuda"), C=2)
 
 
-@pytest.mark.usefixtures("card")
 @pytest.mark.parametrize("steps_per_epoch", [None, 1])
 def test_a_graph_that_is_there_twice_is_refused(steps_per_epoch: int | None) -> None:
     # The tables of a batch have room for the largest different graphs: two of graph 5 would be written beyond them.
@@ -103,7 +100,6 @@ def test_a_graph_that_is_there_twice_is_refused(steps_per_epoch: int | None) -> 
     assert fit(quotient, DATA.y, np.array([0, 5, 1, 5, 2]), replace(settings, device="cpu"), C=2).epoch == 3
 
 
-@pytest.mark.usefixtures("card")
 def test_a_network_that_trains_again_trains_as_a_new_one() -> None:
     quotient, settings, few, index = refine(DATA.graphs), Settings(**SMALL, device="cuda"), np.arange(30), np.arange(50)
     network = pinet_network(quotient, settings, 2)
@@ -121,7 +117,6 @@ def test_a_network_that_trains_again_trains_as_a_new_one() -> None:
         assert same_bits((again.params, again.adam), (new.params, new.adam))
 
 
-@pytest.mark.usefixtures("card")
 def test_a_training_is_one_card_s(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     init = Card.__init__
@@ -163,7 +158,6 @@ def test_folds_train_side_by_side_as_each_alone() -> None:
         assert relative_error(np.array(a[2]), np.array(b[2])) < 1e-5
 
 
-@pytest.mark.usefixtures("card")
 def test_a_model_from_a_card_is_used_without_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,16 +176,18 @@ def test_a_model_from_a_card_is_used_without_one(
 
 
 @pytest.mark.parametrize("settings", [{}, {"bias": True, "l2": 1e-3}])
-def test_a_step_asks_for_no_memory(settings: dict[str, Any]) -> None:
+def test_a_step_asks_for_no_memory(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """What a captured step wrote to and gave back would be another's when the step is replayed."""
     chosen = Settings(**SMALL, **settings)
     params = init_params(np.random.default_rng(0), DATA.num_features, 2, hidden=6, out=4, bias=chosen.bias)
     launch, likes = HostLauncher("float32"), [params] * 2
     card = Card(launch, [graph_table(refine(DATA.graphs), DATA.y)], likes, len(DATA), chosen, captured=False)
     card.load(likes, [adam_init(params)] * 2)
-    card.buffers.order[:] = np.arange(len(DATA))
+    card.buffers.order[:] = launch.xp.arange(len(DATA))
     launch.xp = types.SimpleNamespace(finfo=np.finfo)  # and nothing that makes an array
+    counted = count_operations(monkeypatch)
     card._step()
+    assert counted == []
     assert card.buffers.steps.tolist() == [1, 1]
 
 
@@ -212,6 +208,5 @@ def test_a_step_is_38_operations() -> None:
     assert (len(launch.launched), launch.products) == (29, 9)
 
 
-@pytest.mark.usefixtures("card")
 def test_train_pinet_keeps_the_device_that_auto_came_to() -> None:
     assert train_pinet(DATA, Settings(**SMALL, device="auto")).model.settings.device == "cuda"

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from minipinet.cuda import launch
+from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import CardLauncher
+from minipinet.cuda.training import Card
+from minipinet.datasets import load_dataset
 from minipinet.errors import Notice
+from minipinet.optim import adam_init
+from minipinet.params import init_params
+from minipinet.quotient import refine
+from minipinet.settings import Settings
+from tests.device_stand_in import Device, use_stand_in
+from tests.kernels_on_host import HostLauncher
+from tests.tolerances import tree_error
 
 
 class Recorder:
@@ -75,6 +86,61 @@ def test_case_103_what_cannot_be_captured_is_launched(broken: str) -> None:
     assert stream.calls[-1] == "run"
 
 
+class Recording(HostLauncher):
+    """Captures as a card does, itself the stream: what is launched while it records is not run before the replay."""
+
+    recorded: list[Callable[[], None]] | None = None
+    replays = 0
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        self.xp.cuda = types.SimpleNamespace(Stream=lambda: self)
+        capture: Any = CardLauncher.capture
+        replay: Callable[[], None] = capture(self, run)
+        return replay
+
+    def run(self, *launched: Any) -> None:
+        self._now_or_later(partial(super().run, *launched))
+
+    def product(self, *operands: Any, **turned: Any) -> None:
+        self._now_or_later(partial(super().product, *operands, **turned))
+
+    def _now_or_later(self, launched: Callable[[], None]) -> None:
+        launched() if self.recorded is None else self.recorded.append(launched)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def begin_capture(self) -> None:
+        self.recorded = []
+
+    def end_capture(self) -> Any:
+        recorded, self.recorded = self.recorded, None
+
+        def replay(stream: Any) -> None:
+            self.replays += 1
+            for launched in recorded or ():
+                launched()
+
+        return types.SimpleNamespace(launch=replay)
+
+
+def test_case_103_a_training_by_replays_is_that_by_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a step did beside its kernels would be done once, while it is recorded, and in no replay."""
+    use_stand_in(monkeypatch)
+    data, settings = load_dataset("MUTAG")[:30], Settings(batch_size=8, bias=True, l2=1e-3)
+    folds = [init_params(np.random.default_rng(k), 7, 2, hidden=5, out=4, bias=True) for k in range(2)]
+    orders, found = [np.arange(30)[::-1], np.arange(10)], []
+    for on, captured in ((Recording("float32"), True), (HostLauncher("float32"), False)):
+        card = Card(on, [graph_table(refine(data.graphs), data.y)], folds, 30, settings, captured=captured)
+        card.load(folds, [adam_init(params) for params in folds])
+        sums = [card.epoch(orders) for _ in range(3)]
+        found.append((sums, *card.read()))
+        assert getattr(on, "replays", 12) == 12, "four batches in each of three epochs"
+    assert tree_error(*found) == 0
+    assert [adam.step for adam in found[0][2]] == [12, 6]
+
+
 def test_a_step_that_does_not_run_on_a_stream_is_launched() -> None:
     stream = Recorder()
 
@@ -117,7 +183,7 @@ def test_kernels_are_compiled_by_name_and_called_with_64_bit_numbers(monkeypatch
     launch._compile.cache_clear()
     on = CardLauncher("float32")
     on("relu_backward", 0, None)
-    x = np.zeros(3)
+    x = Device(np.zeros(3))
     on("relu_backward", 300, x, None, 7, 0.5)
     launch._compile.cache_clear()
     ((name, grid, block, (first, null, whole, real)),) = calls

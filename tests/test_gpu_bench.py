@@ -223,7 +223,8 @@ def test_bytes_are_those_of_every_array_once() -> None:
     assert counter.bytes == 144 + 8 * (6 + 12 + 8)
 
 
-def test_the_bytes_of_a_step_grow_with_the_folds_and_nothing_is_run() -> None:
+def test_the_bytes_of_a_step_grow_with_the_folds_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_host_card(monkeypatch)
     data = load_dataset("MUTAG")
     params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=6, out=4)
     launch, table = HostLauncher("float32"), graph_table(refine(data.graphs), data.y)
@@ -240,7 +241,8 @@ def test_the_bytes_of_a_step_grow_with_the_folds_and_nothing_is_run() -> None:
 
 
 @pytest.mark.parametrize(("name", "data"), [("MUTAG", load_dataset("MUTAG")), ("isomorphism", isomorphism_dataset(0))])
-def test_the_bytes_in_the_chapter_are_those_counted(name: str, data: Dataset) -> None:
+def test_the_bytes_in_the_chapter_are_those_counted(name: str, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_host_card(monkeypatch)
     params = init_params(np.random.default_rng(0), data.num_features, data.num_classes)
     card = Card(HostLauncher("float32"), [graph_table(refine(data.graphs), data.y)], [params], len(data), Settings())
     chapter = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")

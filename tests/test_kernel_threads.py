@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minipinet._array import to_card, to_host
 from minipinet.cuda.launch import SOURCES, source
 from minipinet.datasets import load_dataset
 from minipinet.params import gate_forward
 from minipinet.quotient import refine
 from tests import tolerances
+from tests.device_stand_in import use_stand_in
 from tests.kernels_on_host import EachAlone, HostLauncher, compile_sources, kernels_of
 from tests.test_kernels import Training, drawn, worst_of_an_epoch
+
+
+@pytest.fixture(autouse=True)
+def card(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_stand_in(monkeypatch)
 
 
 def step_thread_by_thread(kernels: dict[str, Any] | None = None) -> None:
@@ -80,8 +87,9 @@ def test_a_softmax_without_its_maximum_is_seen() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_p_and_q_stay_where_they_can_come_back_from(dtype: str) -> None:
-    raw, pq = np.array([0, 50, -50, 1e4, -1e4], dtype), np.empty(5, dtype)
-    least = float(np.finfo(dtype).epsneg)
-    HostLauncher(dtype)("gate_forward", 5, raw, pq, 5, least)
+    raw, least = np.array([0, 50, -50, 1e4, -1e4], dtype), float(np.finfo(dtype).epsneg)
+    moved, there = to_card((raw, np.empty(5, dtype)))
+    HostLauncher(dtype)("gate_forward", 5, moved, there, 5, least)
+    pq = to_host(there)
     np.testing.assert_allclose(pq, gate_forward(raw)[0], rtol=1e-6)
     assert least <= pq.min() < pq.max() <= 1 - least

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 from hypothesis import Phase, given, settings
 
-from minipinet._array import Array
+from minipinet._array import Array, to_host
 from minipinet.cuda import dataset as cuda_dataset
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import SOURCES, names, source
@@ -32,10 +32,16 @@ from minipinet.settings import LEARNED, Settings
 from minipinet.union import DisjointUnion
 from minipinet.verify.pairs import draw
 from tests import strategies, tolerances
+from tests.device_stand_in import use_stand_in
 from tests.kernels_on_host import SIGNATURE, HostLauncher, compile_sources
 from tests.tolerances import relative_error, tree_error
 
 PLAIN = np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 1.0]])
+
+
+@pytest.fixture(autouse=True)
+def card(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_stand_in(monkeypatch)
 
 
 class Training(Card):
@@ -60,7 +66,7 @@ class Training(Card):
         super().__init__(self.host, [graph_table(quotient, y, dtype)], folds, n, chosen)
         self.load(folds, [adam_init(params) for params in folds])
         for k, order in enumerate(orders):
-            self.buffers.order[k, : len(order)] = order
+            self.buffers.order[k, : len(order)] = self.launch.xp.asarray(order)
 
     def gradients(self) -> list[PiNetParams]:
         """Fill everything from the batch to the gradient, without the step."""
@@ -90,6 +96,7 @@ def worst_of_an_epoch(
     errors, dtype = [], folds[0].W_D.dtype.name
     for at in range(0, max(map(len, orders)), B):
         found = training.gradients()
+        losses, answers = to_host((training.buffers.loss, training.buffers.right))
         for k, order in enumerate(orders):
             chosen = order[at : at + B]
             if not len(chosen):
@@ -98,13 +105,10 @@ def worst_of_an_epoch(
             batch = next(make_fast_batches(quotient, chosen, B, dtype))
             loss, cache = loss_forward(params, batch, y[chosen], pq)
             expected, log_probabilities = loss_backward(1.0, cache), cache.cross_entropy.log_probabilities
-            errors += [
-                relative_error(training.buffers.loss[k].sum() / len(chosen), loss),
-                tree_error(found[k], expected),
-            ]
+            errors += [relative_error(losses[k].sum() / len(chosen), loss), tree_error(found[k], expected)]
             clear = abs(np.diff(np.sort(log_probabilities)[:, -2:], axis=1)).ravel() > 1e-4
             right = (log_probabilities.argmax(axis=1) == y[chosen])[clear]
-            assert (training.buffers.right[k, : len(chosen)][clear] == right).all()
+            assert (answers[k, : len(chosen)][clear] == right).all()
             # The step itself, from the kernels' own gradient: one that is 0 but for rounding has a sign of its own.
             penalised = {name: getattr(found[k], name) + 2 * l2 * getattr(params, name) for name in MESSAGE_KERNELS}
             states[k] = adam_step(params, found[k]._replace(**penalised), adam)
@@ -173,9 +177,10 @@ def test_nothing_reads_what_an_earlier_batch_left() -> None:
         for layer in b.layers:
             layer.weight[:] = left  # its indices stay 0, so that whoever reads it finds a number that is none
         found.append(training.gradients()[0])
-        assert (b.graph[b.count == 0] == -1).all()
-        for table in (b.X, b.count, b.K_0, b.R, b.U_1, b.V_1, b.H_1, b.dH_1, b.dU_1, b.dR, b.dK_0, b.dX):
-            axis = table.ndim - (1 if table is b.count else 2)
+        graph, count = to_host((b.graph, b.count))
+        assert (graph[count == 0] == -1).all()
+        for table in to_host((b.X, b.count, b.K_0, b.R, b.U_1, b.V_1, b.H_1, b.dH_1, b.dU_1, b.dR, b.dK_0, b.dX)):
+            axis = max(table.ndim - 2, 1)
             assert (np.moveaxis(table, axis, 0)[-1] == 0).all()
     assert tree_error(found[0], found[1]) == 0
 
