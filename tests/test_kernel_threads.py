@@ -14,8 +14,8 @@ from minipinet.params import gate_forward
 from minipinet.quotient import refine
 from tests import tolerances
 from tests.device_stand_in import use_stand_in
+from tests.kernel_training import Training, drawn, worst_of_an_epoch
 from tests.kernels_on_host import EachAlone, HostLauncher, compile_sources, kernels_of
-from tests.test_kernels import Training, drawn, worst_of_an_epoch
 
 
 @pytest.fixture(autouse=True)

@@ -5,36 +5,27 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from minipinet._array import Array, to_host
 from minipinet.cuda import dataset as cuda_dataset
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import SOURCES, names, source
-from minipinet.cuda.parameters import unpack
-from minipinet.cuda.step import backward, forward, make_batch, update
-from minipinet.cuda.training import Card
 from minipinet.datasets import load_dataset
 from minipinet.datasets.isomorphism import isomorphism_dataset
 from minipinet.errors import UsageError
-from minipinet.fast.batch import make_fast_batches
-from minipinet.fast.model import loss_backward, loss_forward
-from minipinet.model import MESSAGE_KERNELS
-from minipinet.optim import AdamState, adam_init, adam_step
-from minipinet.params import PiNetParams, init_params
-from minipinet.quotient import Quotient, refine
-from minipinet.settings import LEARNED, Settings
-from minipinet.union import DisjointUnion
-from minipinet.verify.pairs import draw
+from minipinet.params import init_params
+from minipinet.quotient import refine
 from tests import strategies, tolerances
 from tests.device_stand_in import use_stand_in
-from tests.kernels_on_host import SIGNATURE, HostLauncher, compile_sources
-from tests.tolerances import relative_error, tree_error
+from tests.kernel_training import Training, drawn, worst_of_an_epoch
+from tests.kernels_on_host import SIGNATURE, compile_sources
+from tests.tolerances import tree_error
 
 PLAIN = np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 1.0]])
 
@@ -44,100 +35,32 @@ def card(monkeypatch: pytest.MonkeyPatch) -> None:
     use_stand_in(monkeypatch)
 
 
-class Training(Card):
-    """Folds on the host's "card", step by step."""
-
-    def __init__(
-        self,
-        quotient: Quotient,
-        y: Array,
-        folds: list[PiNetParams],
-        orders: list[Array],
-        B: int,
-        *,
-        pq: Array | None = None,
-        l2: float = 0.0,
-        kernels: dict[str, Any] | None = None,
-        launcher: type[HostLauncher] = HostLauncher,
-    ) -> None:
-        dtype, n = folds[0].W_D.dtype.name, max(map(len, orders))
-        fixed: Any = LEARNED if pq is None else tuple(map(tuple, pq.tolist()))
-        self.host, chosen = launcher(dtype, kernels), Settings(batch_size=B, l2=l2, pq=fixed)
-        super().__init__(self.host, [graph_table(quotient, y, dtype)], folds, n, chosen)
-        self.load(folds, [adam_init(params) for params in folds])
-        for k, order in enumerate(orders):
-            self.buffers.order[k, : len(order)] = self.launch.xp.asarray(order)
-
-    def gradients(self) -> list[PiNetParams]:
-        """Fill everything from the batch to the gradient, without the step."""
-        make_batch(self.launch, self.shape, self.table, self.buffers)
-        forward(self.launch, self.shape, self.table.y, self.net, self.buffers)
-        backward(self.launch, self.shape, self.net, self.buffers)
-        return unpack(self.net.gradient, self.likes)
-
-    def update(self) -> list[PiNetParams]:
-        update(self.launch, self.shape, self.rule, self.net, self.buffers)
-        return unpack(self.net.vector, self.likes)
+#: Data sets by the kinds of their graphs, each of which is there, in an order that is drawn.
+KINDS_OF_DATA: dict[str, tuple[str, ...]] = {
+    "mixed": tuple(strategies.KINDS),
+    "without edges": ("empty", "single", "edgeless", "edgeless", "single"),
+    "single nodes": ("single",) * 5,
+    "empty graphs": ("empty",) * 3,
+}
+#: Networks: features, both widths, states merged or not, biases and a penalty or none, p and q (None: to learn).
+NETWORKS: list[tuple[int, int, int, bool, bool, Array | None]] = [
+    (2, 5, 4, False, True, PLAIN), (1, 5, 4, True, True, None), (2, 5, 1, True, False, PLAIN),
+    (2, 1, 4, True, True, None), (1, 1, 1, False, False, None),
+]  # fmt: skip
 
 
-def worst_of_an_epoch(
-    quotient: Quotient,
-    y: Array,
-    folds: list[PiNetParams],
-    orders: list[Array],
-    B: int,
-    pq: Array | None = None,
-    l2: float = 0.0,
-    kernels: dict[str, Any] | None = None,
-) -> float:
-    """Train every fold by kernels and by the pairs, and return the greatest relative error of losses and gradients."""
-    training = Training(quotient, y, folds, orders, B, pq=pq, l2=l2, kernels=kernels)
-    states: list[tuple[PiNetParams, AdamState]] = [(params, adam_init(params)) for params in folds]
-    errors, dtype = [], folds[0].W_D.dtype.name
-    for at in range(0, max(map(len, orders)), B):
-        found = training.gradients()
-        losses, answers = to_host((training.buffers.loss, training.buffers.right))
-        for k, order in enumerate(orders):
-            chosen = order[at : at + B]
-            if not len(chosen):
-                continue
-            params, adam = states[k]
-            batch = next(make_fast_batches(quotient, chosen, B, dtype))
-            loss, cache = loss_forward(params, batch, y[chosen], pq)
-            expected, log_probabilities = loss_backward(1.0, cache), cache.cross_entropy.log_probabilities
-            errors += [relative_error(losses[k].sum() / len(chosen), loss), tree_error(found[k], expected)]
-            clear = abs(np.diff(np.sort(log_probabilities)[:, -2:], axis=1)).ravel() > 1e-4
-            right = (log_probabilities.argmax(axis=1) == y[chosen])[clear]
-            assert (answers[k, : len(chosen)][clear] == right).all()
-            # The step itself, from the kernels' own gradient: one that is 0 but for rounding has a sign of its own.
-            penalised = {name: getattr(found[k], name) + 2 * l2 * getattr(params, name) for name in MESSAGE_KERNELS}
-            states[k] = adam_step(params, found[k]._replace(**penalised), adam)
-        after = training.update()
-        errors += [tree_error(after[k], states[k][0]) for k in range(len(folds))]
-        states = [(after[k], adam) for k, (_, adam) in enumerate(states)]
-    assert training.buffers.steps.tolist() == [-(-len(order) // B) for order in orders]
-    return max(errors)
-
-
-def drawn(
-    rng: np.random.Generator, d: int, C: int, *, bias: bool, learned: bool, dtype: str = "float64"
-) -> PiNetParams:
-    params = init_params(rng, d, C, hidden=5, out=4, bias=bias, learned_pq=learned, dtype=dtype)
-    return PiNetParams(*(w if w is None else (draw(rng, *w.shape) / 2).astype(dtype) for w in params))
-
-
-@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("kinds", KINDS_OF_DATA)
 @pytest.mark.parametrize("C", [1, 2, 3])
-@settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
-@given(union=strategies.unions())
-def test_any_batches_of_any_folds(union: DisjointUnion, C: int, merge: bool) -> None:
-    """Empty graphs, graphs without edges, one node, one feature; folds of different length, the last batch short."""
-    rng = np.random.default_rng(C)
-    G, d = len(union.ptr) - 1, union.X.shape[1]
-    quotient, y = refine(union, merge), rng.integers(0, C, G)
-    orders = [rng.permutation(G), rng.permutation(G)[: max(1, G // 2)]]
-    for bias, pq in ((True, None), (False, PLAIN)):
-        folds = [drawn(rng, d, C, bias=bias, learned=pq is None) for _ in orders]
+@settings(max_examples=3, phases=[Phase.explicit, Phase.generate])
+@given(data=st.data())
+def test_any_batches_of_any_folds(data: st.DataObject, kinds: str, C: int) -> None:
+    """Any data set on any network; folds of different length, batches of one graph, two and all, the last one short."""
+    union, rng = data.draw(strategies.unions(KINDS_OF_DATA[kinds])), np.random.default_rng(C)
+    G = len(union.ptr) - 1
+    y, orders = rng.integers(0, C, G), [rng.permutation(G), rng.permutation(G)[: (G + 1) // 2]]
+    for d, hidden, out, merge, bias, pq in NETWORKS:
+        quotient = refine(union._replace(X=union.X[:, :d]), merge)
+        folds = [drawn(rng, d, C, bias=bias, learned=pq is None, hidden=hidden, out=out) for _ in orders]
         for B in {1, 2, G}:
             error = worst_of_an_epoch(quotient, y, folds, orders, B, pq, l2=0.25 * bias)
             assert error < tolerances.FAST_FLOAT64
