@@ -117,6 +117,17 @@ def test_a_network_that_trains_again_trains_as_a_new_one() -> None:
         assert same_bits((again.params, again.adam), (new.params, new.adam))
 
 
+def test_what_a_training_left_that_diverged_does_not_reach_the_next() -> None:
+    """On one card: beyond a batch's last row the softmax is not a number then, and zero times that is none either."""
+    quotient, settings, index = refine(DATA.graphs), Settings(**SMALL, bias=True, device="cuda"), np.arange(50)
+    network, sound = pinet_network(quotient, settings, 2), start(settings, DATA.num_features, 2)
+    wild = sound.params._replace(W_A0=1e200 * sound.params.W_A0, W_A1=1e200 * sound.params.W_A1)
+    with pytest.raises(DivergedError), np.errstate(all="ignore"):
+        fit_network(network, DATA.y, index, settings, state=sound._replace(params=wild))
+    again, new = (fit_network(one, DATA.y, index, settings) for one in (network, pinet_network(quotient, settings, 2)))
+    assert same_bits((again.params, again.adam), (new.params, new.adam))
+
+
 def test_a_training_is_one_card_s(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     init = Card.__init__

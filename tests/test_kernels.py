@@ -89,22 +89,26 @@ def test_a_step_without_graphs_changes_nothing() -> None:
     assert training.buffers.cursor.tolist() == [101]
 
 
-def test_nothing_reads_what_an_earlier_batch_left() -> None:
+def test_nothing_comes_of_what_an_earlier_batch_left() -> None:
     data = load_dataset("MUTAG")[:10]
-    params = init_params(np.random.default_rng(0), data.num_features, 2, hidden=5, out=4, bias=True)
+    params = drawn(np.random.default_rng(0), data.num_features, 2, bias=True, learned=True)
     found = []
-    for left in (0, np.nan):
+    for left in (False, True):
         training = Training(refine(data.graphs), data.y, [params], [np.arange(3)], 4)
         b = training.buffers
-        b.Z_A[:] = left
-        for layer in b.layers:
-            layer.weight[:] = left  # its indices stay 0, so that whoever reads it finds a number that is none
+        if left:
+            # Indices stay 0, so that whoever reads a weight there finds a number that is none.
+            for table in (b.Z_A, b.count, *(layer.weight for layer in b.layers)):
+                table[:] = np.nan
+            for table in (b.X, *(layer.deg for layer in b.layers)):  # read, but with a gradient that is 0
+                table[:] = 1e300
         found.append(training.gradients()[0])
-        graph, count = to_host((b.graph, b.count))
-        assert (graph[count == 0] == -1).all()
-        for table in to_host((b.X, b.count, b.K_0, b.R, b.U_1, b.V_1, b.H_1, b.dH_1, b.dU_1, b.dR, b.dK_0, b.dX)):
-            axis = max(table.ndim - 2, 1)
-            assert (np.moveaxis(table, axis, 0)[-1] == 0).all()
+        n_0, n_1, n_2 = to_host(b.off)[0, :3, -1]
+        assert n_2 < b.graph.shape[1]
+        assert (to_host(b.graph)[0, n_2:] == -1).all()
+        of_1, of_2 = (b.K_0, b.R, b.U_1, b.dU_1, b.dR, b.dK_0), (b.V_1, b.H_1, b.dH_1)
+        for n, tables in ((n_0, (b.dX,)), (n_1, of_1), (n_2, of_2)):
+            assert all((table[0, :, n:] == 0).all() for table in to_host(tables))
     assert tree_error(found[0], found[1]) == 0
 
 

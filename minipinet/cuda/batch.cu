@@ -3,6 +3,8 @@
 // K folds are trained at once, each with a batch of B graphs (fewer in the last: id -1). The data set holds each graph's
 // own quotient; ptr[m * (G + 1) + g] is where graph g's part of table m starts. Tables: 0, 1, 2 the states of the three
 // levels, 3 and 4 the entries of the two layers.
+//
+// Beyond the last row of a batch stays what an earlier one left: no entry leads there, and such a state has no graph.
 
 enum { TABLES = 5 };
 
@@ -34,7 +36,7 @@ __device__ inline size graph_of(const int *start, size B, size r) {
     return low;
 }
 
-// X[k, r, f], 0 beyond the last row. Element: (k, r, f) of the buffer.
+// X[k, r, f]. Element: (k, r, f) of the buffer.
 extern "C" __global__ void batch_features(const real *all, const size *ptr, const int *id, const int *off, real *X,
                                           size K, size B, size cap, size d) {
     size t = element();
@@ -42,10 +44,10 @@ extern "C" __global__ void batch_features(const real *all, const size *ptr, cons
     size f = cut(t, d), r = cut(t, cap), k = t;
     const int *start = off + k * TABLES * (B + 1);
     size b = graph_of(start, B, r);
-    X[(k * cap + r) * d + f] = b == B ? 0 : all[(ptr[id[k * B + b]] + r - start[b]) * d + f];
+    if (b < B) X[(k * cap + r) * d + f] = all[(ptr[id[k * B + b]] + r - start[b]) * d + f];
 }
 
-// Rows of a layer: first entry, own column and place of the own entry; beyond the last row there are no entries.
+// Rows of a layer: first entry, own column and place of the own entry.
 // Element: (k, r), one row more than the buffer has.
 extern "C" __global__ void batch_rows(const int *all_first, const int *all_own, const int *all_at_own, const size *ptr,
                                       const int *id, const int *off, int *first, int *own, int *at_own, size K, size B,
@@ -59,7 +61,6 @@ extern "C" __global__ void batch_rows(const int *all_first, const int *all_own, 
     size b = graph_of(rows, B, r);
     if (b == B) {
         first[k * (cap + 1) + r] = entries[B];
-        if (r < cap) own[k * cap + r] = 0, at_own[k * cap + r] = -1;
         return;
     }
     size from = ptr[(layer + 1) * (G + 1) + id[k * B + b]] + r - rows[b];
@@ -78,9 +79,13 @@ extern "C" __global__ void batch_columns(const real *all_deg, const int *all_fir
     const int *tables = off + k * TABLES * (B + 1);
     const int *columns = tables + layer * (B + 1), *entries = tables + (3 + layer) * (B + 1);
     size b = graph_of(columns, B, c);
-    size from = b == B ? 0 : ptr[layer * (G + 1) + id[k * B + b]] + c - columns[b];
-    first[k * (cap + 1) + c] = b == B ? entries[B] : entries[b] + all_first[from];
-    if (c < cap) deg[k * cap + c] = b == B ? 0 : all_deg[from];
+    if (b == B) {
+        first[k * (cap + 1) + c] = entries[B];
+        return;
+    }
+    size from = ptr[layer * (G + 1) + id[k * B + b]] + c - columns[b];
+    first[k * (cap + 1) + c] = entries[b] + all_first[from];
+    deg[k * cap + c] = all_deg[from];
 }
 
 // Entries of a layer: column and weight in the order by rows; row and place in that order, in the order by columns.
@@ -95,7 +100,7 @@ extern "C" __global__ void batch_entries(const int *all_column, const real *all_
     const int *tables = off + k * TABLES * (B + 1);
     const int *entries = tables + (3 + layer) * (B + 1);
     size b = graph_of(entries, B, e);
-    if (b == B) return;  // no row and no column leads there
+    if (b == B) return;
     size from = ptr[(3 + layer) * (G + 1) + id[k * B + b]] + e - entries[b], at = k * cap + e;
     column[at] = tables[layer * (B + 1) + b] + all_column[from];
     weight[at] = all_weight[from];
@@ -112,5 +117,5 @@ extern "C" __global__ void batch_counts(const real *all_count, const size *ptr, 
     const int *rows = off + (k * TABLES + 2) * (B + 1);
     size b = graph_of(rows, B, r);
     graph[k * cap + r] = b == B ? -1 : (int)b;
-    count[k * cap + r] = b == B ? 0 : all_count[ptr[2 * (G + 1) + id[k * B + b]] + r - rows[b]];
+    if (b < B) count[k * cap + r] = all_count[ptr[2 * (G + 1) + id[k * B + b]] + r - rows[b]];
 }

@@ -1,9 +1,11 @@
 """One training step of K folds on buffers of fixed size: batch, forward, backward, Adam, by kernels and GEMMs alone.
 
 Nothing here asks the card for a number, and nothing is allocated or copied beside the buffers, so that a step can be
-captured once and replayed: which graphs are in the batch, and how many, stands in arrays on the card. Beyond a batch's
-last row every table is zeros that a product or a sum over rows reads, from X and K_0 to dX. `graph` is -1 there, and in
-Z_A and the entries' `column`, `weight`, `row` and `entry` stands what an earlier batch left, which nothing reads.
+captured once and replayed: which graphs are in the batch, and how many, stands in arrays on the card.
+
+Beyond a batch's last row the tables from K_0 to dX are zeros, which products and sums over rows go through. In Z_A and
+in what is cut out of the data set stands what an earlier batch left. No entry leads there and `graph` is -1, so that
+nothing reads it, but for X and `deg`: they are finite and meet a gradient of 0. Z_A may be NaN after a divergence.
 """
 
 from __future__ import annotations
