@@ -90,7 +90,6 @@ class CardLauncher:
             stream = self.xp.cuda.Stream()
             with stream:
                 run()
-            with stream:
                 stream.begin_capture()
                 try:
                     run()
