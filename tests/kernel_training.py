@@ -72,7 +72,7 @@ def worst_of_an_epoch(
     """Train every fold by kernels and by the pairs, and return the greatest relative error of losses and gradients."""
     training = Training(quotient, y, folds, orders, B, pq=pq, l2=l2, kernels=kernels)
     states: list[tuple[PiNetParams, AdamState]] = [(params, adam_init(params)) for params in folds]
-    errors, dtype = [], folds[0].W_D.dtype.name
+    errors, dtype, sums = [], folds[0].W_D.dtype.name, np.zeros((len(folds), 2))
     for at in range(0, max(map(len, orders)), B):
         found = training.gradients()
         losses, answers = to_host((training.buffers.loss, training.buffers.right))
@@ -85,6 +85,7 @@ def worst_of_an_epoch(
             loss, cache = loss_forward(params, batch, y[chosen], pq)
             expected, log_probabilities = loss_backward(1.0, cache), cache.cross_entropy.log_probabilities
             errors += [relative_error(losses[k].sum() / len(chosen), loss), tree_error(found[k], expected)]
+            sums[k] += len(chosen) * loss, answers[k].sum()
             # Where two classes are as good as even, rounding may choose; of one class, its answer is right.
             clear = (abs(np.diff(np.sort(log_probabilities)[:, -2:], axis=1)) > 1e-4).all(axis=1)
             right = (log_probabilities.argmax(axis=1) == y[chosen])[clear]
@@ -95,6 +96,7 @@ def worst_of_an_epoch(
         after = training.update()
         errors += [tree_error(after[k], states[k][0]) for k in range(len(folds))]
         states = [(after[k], adam) for k, (_, adam) in enumerate(states)]
+    errors.append(relative_error(to_host(training.buffers.sums), sums))
     assert training.buffers.steps.tolist() == [-(-len(order) // B) for order in orders]
     return max(errors)
 

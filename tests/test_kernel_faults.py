@@ -1,0 +1,86 @@
+"""Faults planted into the kernels of minipinet/cuda, a wrong place in each of them among these: training sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minipinet.cuda.launch import SOURCES, names, source
+from minipinet.datasets import load_dataset
+from minipinet.quotient import refine
+from tests import tolerances
+from tests.device_stand_in import use_stand_in
+from tests.kernel_training import drawn, worst_of_an_epoch
+from tests.kernels_on_host import compile_sources, kernels_of
+
+#: A wrong place, read or written, in every kernel: another fold's, another graph's, another column's. None is outside.
+PLACES = [
+    ("batch_offsets", "order[k * n + at]", "order[at]"),
+    ("batch_features", "r - start[b]) * d + f]", "r - start[b]) * d + d - 1 - f]"),
+    ("batch_rows", "entries[b] + all_first[from]", "all_first[from]"),
+    ("batch_columns", "= all_deg[from]", "= all_deg[c]"),
+    ("batch_entries", "entries[b] + all_entry[from]", "all_entry[from]"),
+    ("batch_counts", "all_count[ptr[2 * (G + 1) + id[k * B + b]] + r - rows[b]]", "all_count[r]"),
+    ("gate_forward", "raw[t]", "raw[t ^ 1]"),
+    ("propagate_forward", "M[j * F]", "M[own[k * rows + i] * F]"),
+    ("propagate_backward", "at_own[k * rows + i]", "at_own[i]"),
+    ("pq_terms", "to_q += dH[at + f] * x[j * F + f]", "to_q += dH[at + f] * x[f]"),
+    ("sum_parts", "size i = first;", "size i = first + 1;"),
+    ("gate_backward", "(t * 2 + layer) * 2 + which", "(t * 2 + 1 - layer) * 2 + which"),
+    ("softmax_forward", "count[k * cap + r]", "count[r]"),
+    ("softmax_backward", "Z_A + k * cap * F + a", "Z_A + k * cap * F + (a + 1) % F"),
+    ("pool_forward", "attention[r * F + a]", "attention[r * F + x]"),
+    ("pool_backward", "d[a * F + f] * attention[a]", "d[f * F + a] * attention[a]"),
+    ("bias_relu", "b[(k * 2 + stack) * F + f]", "b[(k * 2 + 1 - stack) * F + f]"),
+    ("relu_backward", "if (t < n) dR[t] *= R[t] > 0", "if (t + 1 < n) dR[t] *= R[t + 1] > 0"),
+    ("bias_backward", "dH[(t * cap + r) * F + f]", "dH[(t * cap + r) * F]"),
+    ("cross_entropy", "b_D[k * C + c]", "b_D[c]"),
+    ("logits_bias_backward", "dlogits[(t * B + b) * C + c]", "dlogits[(t * B + b) * C]"),
+    ("adam", "steps[k] + 1", "steps[0] + 1"),
+    ("next_batch", "loss[k * B + b]", "loss[b]"),
+]
+#: Other faults.
+FAULTS = [
+    ("graph_of", "start[middle] <= r", "start[middle] < r"),
+    ("propagate_forward", "sum += a * scale(p, deg[k * columns + j])", "sum += a"),
+    ("propagate_backward", "n < start[1]", "n + 1 < start[1]"),
+    ("pq_terms", "to_q *= s * s;", "to_q *= s;"),
+    ("softmax_backward", "z[r * F] * (dx[r * F] - sum)", "z[r * F] * dx[r * F]"),
+    ("cross_entropy", "expm1(log_p)", "exp(log_p)"),
+    ("adam", "steps[k] + 1", "steps[k] + 2"),
+    ("adam", "id[k * B] < 0", "id[0] < 0"),
+    ("next_batch", "id[k * B] >= 0", "id[0] >= 0"),
+]
+
+
+@pytest.fixture(autouse=True)
+def card(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_stand_in(monkeypatch)
+
+
+def with_fault(function: str, right: str, wrong: str) -> dict[str, str]:
+    """Return the text of a function's file, by its name, with a fault in that function."""
+    (file,) = (file for file in SOURCES if f" {function}(" in source(file))
+    head, name, rest = source(file).partition(f" {function}(")
+    body, end, tail = rest.partition("\n}\n")
+    assert body.count(right) == 1
+    return {file: head + name + body.replace(right, wrong) + end + tail}
+
+
+def test_every_kernel_has_a_wrong_place() -> None:
+    assert [kernel for kernel, *_ in PLACES] == [kernel for file in SOURCES for kernel in names(file)]
+
+
+@pytest.mark.parametrize("fault", [None, *PLACES, *FAULTS], ids=lambda fault: "-".join(fault or ["none"]))
+def test_a_planted_bug_is_seen(fault: tuple[str, str, str] | None) -> None:
+    data, rng, kernels = load_dataset("MUTAG")[:12], np.random.default_rng(0), kernels_of("float64")
+    if fault is not None:
+        kernels = kernels | compile_sources(with_fault(*fault), "float64")
+    folds = [drawn(rng, data.num_features, 2, bias=True, learned=True) for _ in range(2)]
+    # The first fold has two batches, the second four; none has the last graph, so that a row too far is a row of it.
+    orders = [rng.permutation(11)[:5], rng.permutation(11)]
+    try:
+        error = worst_of_an_epoch(refine(data.graphs), data.y, folds, orders, 3, kernels=kernels)
+    except AssertionError:
+        error = np.inf
+    assert (error < tolerances.FAST_FLOAT64) == (fault is None)
