@@ -40,7 +40,11 @@ examples:
   minipinet train --dataset PTC_MR --epochs 100 --validation 0.1 --patience 20
   minipinet train --folds 0 --run-dir runs/final && minipinet predict runs/final new_graphs.json
   minipinet train --pq 1,0            the plain adjacency matrix in all four layers
-  minipinet train --pq 0,1:0,1:1,0:1,0    one pair for each of the layers A0, A1, X0, X1"""
+  minipinet train --pq 0,1:0,1:1,0:1,0    one pair for each of the layers A0, A1, X0, X1
+
+environment:
+  MINIPINET_THREADS=2  two threads for a training, where Numba is installed; the results are the same
+  MINIPINET_NUMBA=0    train in NumPy even where Numba is installed; the last bits differ"""
 
 
 def add_parser(commands: Any) -> None:
