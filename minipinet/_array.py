@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from copy import copy
@@ -211,17 +212,7 @@ def card_problem() -> str | None:
     the library of products that CuPy finds when the first kernel and the first product need them.
     """
     try:
-        library = card_library()
-        if not library.cuda.runtime.getDeviceCount():
-            return "there is no NVIDIA card"
-        version = _VERSION.match(str(library.__version__))
-        if version is None or (int(version[1]), int(version[2] or 0)) < OLDEST_CUPY:
-            return f"expected CuPy {'.'.join(map(str, OLDEST_CUPY))} or later, got {library.__version__}"
-        x = library.arange(4, dtype="float32")
-        library.RawModule(code=_DOUBLE, options=()).get_function("twice")((1,), (4,), (x,))
-        products = library.empty((2, 2), "float32")
-        _cublas(library).product(x.reshape(2, 2), x.reshape(2, 2), products)
-        found = to_host(x).tolist(), to_host(products).tolist()
+        return try_card(card_library())
     except (Exception, SystemExit) as error:  # whatever a broken installation raises
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
             return f"CuPy is not installed: {INSTALL}"
@@ -231,6 +222,24 @@ def card_problem() -> str | None:
         if NO_LIBRARY.search(reason):
             return f"CuPy lacks a library of NVIDIA's: {INSTALL} ({reason})"
         return f"CuPy finds no card that works ({reason})"
+
+
+@functools.cache
+def try_card(library: ModuleType) -> str | None:
+    """Compute something small on a card: the problem, or None, which holds for the rest of the process.
+
+    So a run looks once; a card that is lost in the middle of it is found by what fails there (`minipinet._card`).
+    """
+    if not library.cuda.runtime.getDeviceCount():
+        return "there is no NVIDIA card"
+    version = _VERSION.match(str(library.__version__))
+    if version is None or (int(version[1]), int(version[2] or 0)) < OLDEST_CUPY:
+        return f"expected CuPy {'.'.join(map(str, OLDEST_CUPY))} or later, got {library.__version__}"
+    x = library.arange(4, dtype="float32")
+    library.RawModule(code=_DOUBLE, options=()).get_function("twice")((1,), (4,), (x,))
+    products = library.empty((2, 2), "float32")
+    _cublas(library).product(x.reshape(2, 2), x.reshape(2, 2), products)
+    found = to_host(x).tolist(), to_host(products).tolist()
     if found != ([0, 2, 4, 6], [[8, 12], [24, 44]]):
         return f"the card doubles 0, 1, 2 and 3 to {found[0]}, with the products {found[1]}"
     return None

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from minipinet._array import INSTALL, NO_LIBRARY, card_library, reason_of
+from minipinet._array import INSTALL, NO_LIBRARY, card_library, reason_of, try_card
 from minipinet.errors import CardError
 
 #: Where the errors of a card come from: CuPy, NVIDIA's own packages, and this project's calls of cuBLAS.
@@ -33,14 +33,15 @@ def card_failures(smaller: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # An import says only by its text that it is a card's library that is not there.
-        if not (_SOURCES.match(f"{type(error).__module__}.") or _lacks_library(error)):
+        # What loads a library says only by its text that it is one of a card's.
+        if isinstance(error, CardError) or not (_SOURCES.match(f"{type(error).__module__}.") or _lacks_library(error)):
             raise
+        try_card.cache_clear()  # whoever asks for a card again has it tried again
         raise CardError(_sentence(error, smaller)) from error
 
 
 def _lacks_library(error: Exception) -> bool:
-    return isinstance(error, ImportError | OSError) and NO_LIBRARY.search(str(error)) is not None
+    return isinstance(error, ImportError | OSError | RuntimeError) and NO_LIBRARY.search(str(error)) is not None
 
 
 def _sentence(error: Exception, smaller: str) -> str:

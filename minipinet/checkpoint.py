@@ -51,6 +51,7 @@ def save_checkpoint(
         When the file cannot be written; what was there before stays whole.
     """
     refuse_card("state", state)
+    refuse_card("extra", extra)
     best = state.best
     description = {
         "settings": settings.to_json(),

@@ -10,7 +10,7 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet._card import card_failures
-from minipinet.errors import DataError, DivergedError
+from minipinet.errors import CardError, DataError, DivergedError
 from minipinet.fast.training import adam_step, training_threads
 from minipinet.network import Network, Params
 from minipinet.optim import AdamState
@@ -62,7 +62,7 @@ def together(
         The one of the first training that diverged or, if none has, that came upon a DataError; after all others have
         come to their end.
     CardError
-        When a card fails, at once: it trains them all.
+        When a card fails, which trains them all; the others have been handed their last epoch.
 
     Notes
     -----
@@ -81,6 +81,7 @@ def together(
     """
     outcomes: dict[int, Outcome | None] = dict.fromkeys(range(len(trainings)))
     failed: dict[tuple[bool, int], DivergedError | DataError] = {}
+    lost: CardError | None = None
     with training_threads(), card_failures("a smaller batch_size or folds_at_once"):
         while outcomes:
             asks: dict[int, Ask] = {}
@@ -91,6 +92,10 @@ def together(
                     yield end.value
                 except (DivergedError, DataError) as error:
                     failed[isinstance(error, DataError), k] = error
+                except CardError as error:  # told when the others have kept what they have
+                    lost = lost or error
+            if lost is not None:
+                raise lost
             began = time.perf_counter()
             # Overflow is found by looking at the results, and told as a DivergedError.
             with np.errstate(over="ignore", invalid="ignore"):

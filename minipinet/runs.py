@@ -11,6 +11,7 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet._files import make_folder
+from minipinet._host import numbers_below
 from minipinet.checkpoint import load_checkpoint, save_checkpoint
 from minipinet.datasets.dataset import Dataset
 from minipinet.datasets.encoder import FeatureEncoder
@@ -128,6 +129,7 @@ def make_part(dataset: Dataset, quotient: Quotient, settings: Settings, split: d
 
 def split_training(dataset: Dataset, index: Array, settings: Settings) -> dict[str, Array]:
     """Return ``{"train": ..., "validation": ...}``, the second only if `settings` hold some of `index` out."""
+    index = numbers_below("index", index, len(dataset))
     check_classes("dataset", dataset.labels[index])
     if settings.validation == 0:
         return {"train": index}

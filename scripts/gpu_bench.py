@@ -166,13 +166,15 @@ def time_cross_validation(folds: int, epochs: int) -> dict[str, Any]:
 def refused_captures() -> Iterator[list[str]]:
     """Give a list that at the end has what was told of steps that could not be captured; all that is told is shown."""
     refused: list[str] = []
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", Notice)
-        yield refused
-    for warning in told:
-        if str(warning.message).startswith(NOT_CAPTURED):
-            refused.append(str(warning.message))
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    told: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", Notice)
+            yield refused
+    finally:
+        refused += [str(one.message) for one in told if str(one.message).startswith(NOT_CAPTURED)]
+        for one in told:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -183,7 +185,7 @@ def main(words: list[str] | None = None) -> int:
         return 1
     report: dict[str, Any] = {}
     try:
-        with card_failures("fewer --folds"):
+        with card_failures("fewer --folds or --megabytes"):
             measure_all(options, report)
     except CardError as error:
         kept = f"; what was measured before is in {options.output}" if "cross_validation" in report else ""

@@ -106,6 +106,10 @@ def scoring_fails(monkeypatch: pytest.MonkeyPatch) -> None:
             "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
         ),
         (
+            RuntimeError("CuPy failed to load libcusparse.so.12: OSError: libnvJitLink.so.12: cannot open"),
+            "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
+        ),
+        (
             ImportError("libcusparse.so.12: cannot open shared object file"),
             "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
         ),

@@ -49,12 +49,16 @@ class Recorder:
     def end_capture(self) -> Any:
         self.recording = False
         self._do("end")
-        return types.SimpleNamespace(launch=lambda stream: self._do("replay"))
+        return types.SimpleNamespace(launch=lambda stream=None: self._do("replay" if stream is None else "elsewhere"))
+
+    def synchronize(self) -> None:
+        self.calls.append("wait")
 
 
 def captured(stream: Recorder, run: Callable[[], None]) -> Callable[[], None]:
     on: Any = CardLauncher.__new__(CardLauncher)
-    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace(Stream=lambda: stream))
+    here = types.SimpleNamespace(synchronize=lambda: stream.calls.append("wait for the caller's"))
+    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace(Stream=lambda: stream, get_current_stream=lambda: here))
     replay: Callable[[], None] = on.capture(run)
     return replay
 
@@ -62,11 +66,23 @@ def captured(stream: Recorder, run: Callable[[], None]) -> Callable[[], None]:
 def test_case_103_a_step_is_captured_after_a_run_and_replayed() -> None:
     stream = Recorder()
     replay = captured(stream, lambda: stream.calls.append("captured" if stream.recording else "run"))
-    assert stream.calls == ["enter", "run", "begin", "captured", "end", "leave"]
+    assert stream.calls == ["wait for the caller's", "enter", "run", "wait", "begin", "captured", "end", "leave"]
     stream.calls.clear()
     replay()
     replay()
     assert stream.calls == ["replay", "replay"]
+
+
+def test_why_a_step_is_not_captured_is_what_failed_first() -> None:
+    stream = Recorder("end")
+
+    def run() -> None:
+        if stream.recording:
+            raise RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")
+
+    with pytest.warns(Notice, match="could not be captured.*CUBLAS_STATUS_ALLOC_FAILED"):
+        captured(stream, run)
+    assert stream.calls[-2:] == ["end", "leave"]
 
 
 @pytest.mark.parametrize("broken", ["begin", "allocate", "end"])
@@ -93,7 +109,7 @@ class Recording(HostLauncher):
     replays = 0
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        self.xp.cuda = types.SimpleNamespace(Stream=lambda: self)
+        self.xp.cuda = types.SimpleNamespace(Stream=lambda: self, get_current_stream=lambda: self)
         capture: Any = CardLauncher.capture
         replay: Callable[[], None] = capture(self, run)
         return replay
@@ -111,13 +127,15 @@ class Recording(HostLauncher):
 
     def __exit__(self, *_: object) -> None: ...
 
+    def synchronize(self) -> None: ...
+
     def begin_capture(self) -> None:
         self.recorded = []
 
     def end_capture(self) -> Any:
         recorded, self.recorded = self.recorded, None
 
-        def replay(stream: Any) -> None:
+        def replay() -> None:
             self.replays += 1
             for launched in recorded or ():
                 launched()
@@ -152,7 +170,7 @@ def test_a_step_that_does_not_run_on_a_stream_is_launched() -> None:
     with pytest.warns(Notice, match=r"could not be captured.*RuntimeError: no work space on a stream"):
         replay = captured(stream, run)
     replay()
-    assert stream.calls == ["enter", "leave", "run"]
+    assert stream.calls == ["wait for the caller's", "enter", "leave", "run"]
 
 
 def test_a_library_without_streams_launches() -> None:

@@ -124,12 +124,14 @@ class Capturing:
 
     def __exit__(self, *_: object) -> None: ...
 
+    def synchronize(self) -> None: ...
+
     def begin_capture(self) -> None:
         self.recording = True
 
     def end_capture(self) -> Any:
         self.recording = False
-        return types.SimpleNamespace(launch=lambda stream: None)
+        return types.SimpleNamespace(launch=lambda: None)
 
 
 def test_a_step_with_products_is_captured_and_cupys_own_would_not_be(

@@ -13,7 +13,8 @@ import pytest
 
 from minipinet import _array
 from minipinet._array import OLDEST_CUPY, card_problem, check_device
-from minipinet.errors import Notice, UsageError
+from minipinet._card import card_failures
+from minipinet.errors import CardError, Notice, UsageError
 
 
 @pytest.mark.parametrize(
@@ -203,3 +204,24 @@ def test_a_card_that_works_is_used(version: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "cupy", stand_in(version=version))
     assert card_problem() is None
     assert check_device("auto") == check_device("cuda") == "cuda"
+
+
+def test_a_card_is_tried_once_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    library: Any = stand_in()
+    tries: list[int] = []
+    monkeypatch.setitem(sys.modules, "cupy", library)
+    count = library.cuda.runtime.getDeviceCount
+
+    def counted() -> int:
+        tries.append(1)
+        return int(count())
+
+    monkeypatch.setattr(library.cuda.runtime, "getDeviceCount", counted)
+    for _ in range(3):
+        assert check_device("cuda") == "cuda"
+    assert len(tries) == 1
+    failure = type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy_backends.cuda.api.runtime"})
+    with pytest.raises(CardError, match="failed on"), card_failures("less"):
+        raise failure("cudaErrorDevicesUnavailable")
+    assert check_device("cuda") == "cuda"
+    assert len(tries) == 2

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from minipinet.errors import DataError, DivergedError
+from minipinet.errors import CardError, DataError, DivergedError
 from minipinet.lockstep import Ask, Outcome, Trained, Training, alone, together
 from minipinet.optim import AdamState
 from minipinet.train import TrainState, fit, pinet_network, training
@@ -124,3 +124,30 @@ def test_one_thread_computes() -> None:
         return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
 
     assert alone(look()) == {1}
+
+
+def test_what_came_to_its_end_is_handed_out_before_a_card_that_failed_is_told() -> None:
+    def scored_on_a_card_that_fails() -> Training[str]:
+        yield Ask(None, NO_ADAM, ALL, lambda: (None, NO_ADAM, 0.0, 0))
+        raise CardError("the card is gone")
+
+    def ends() -> Training[str]:
+        yield Ask(None, NO_ADAM, ALL, lambda: (None, NO_ADAM, 0.0, 0))
+        return "ended"
+
+    def goes_on() -> Training[str]:
+        while len(told) < 9:
+            outcome = yield Ask(None, NO_ADAM, ALL, lambda: (None, NO_ADAM, 0.0, 0))
+            told.append(outcome)
+        return "too far"
+
+    told: list[Any] = []
+    results: list[str] = []
+    with pytest.raises(CardError, match=r"^the card is gone$"):
+        results.extend(
+            together(
+                [scored_on_a_card_that_fails(), ends(), goes_on()],
+                lambda asks: dict.fromkeys(asks, (None, NO_ADAM, 0.0, 0)),
+            )
+        )
+    assert (results, len(told)) == (["ended"], 1)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Run an experiment of the paper. Every finished cell (one training and one test) is a row of the results store, a SQLite
 file, from the moment it is finished: the same command goes on after Ctrl-C, a kill or a power cut, and cells that the
-store has are not run again."""
+store has are not run again. All systems are trained on the CPU."""
 
 HELP = {
     "isomorphism": "tell permutations of five graphs apart after a few of each",

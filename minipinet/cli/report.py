@@ -21,7 +21,8 @@ ones first.
 
 The data of the run are looked for under the name they were trained by; --data names them otherwise. Graphs that were
 never files, such as one's own networkx graphs, are drawn from Python: minipinet.report.write_report has dataset= for
-them. Of a run that is not finished the report is of what is there."""
+them. Of a run that is not finished the report is of what is there. It is computed on the CPU, wherever the run was
+trained."""
 
 #: How to have graphs drawn that were not found.
 _OTHERWISE = "--data can name the run's data, and minipinet.report.write_report takes graphs in memory, as dataset="

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -87,18 +88,24 @@ class CardLauncher:
         `run` is run once before, so that kernels are compiled and libraries have their work space.
         """
         try:
-            stream = self.xp.cuda.Stream()
+            stream, here = self.xp.cuda.Stream(), self.xp.cuda.get_current_stream()
+            here.synchronize()  # from here on what lies in the buffers is there for every stream
             with stream:
                 run()
+                stream.synchronize()
                 stream.begin_capture()
                 try:
                     run()
-                finally:
-                    graph = stream.end_capture()
+                except BaseException:
+                    with suppress(Exception):  # that the capture has ended is no reason
+                        stream.end_capture()
+                    raise
+                graph = stream.end_capture()
         except Exception as error:  # of a driver, of a library that must not be captured, of a CuPy without graphs
             notify(f"{NOT_CAPTURED}, and is launched kernel by kernel ({reason_of(error)})")
             return run
-        return lambda: graph.launch(stream)
+        # On the stream that is the current one then: there the batches' numbers are written and the sums are read.
+        return lambda: graph.launch()
 
 
 def launcher(dtype: str) -> Launcher:

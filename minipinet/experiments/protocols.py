@@ -200,6 +200,7 @@ def count_duplicates(copies: Array, y: Array, split: Split) -> dict[str, int]:
     >>> count_duplicates(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 1, 0]), split)
     {'test': 2, 'other_class': 1}
     """
+    copies, y = host_array("copies", copies), host_array("y", y)
     seen: dict[int, set[int]] = {}
     for copy, label in zip(copies[split.train].tolist(), y[split.train].tolist(), strict=True):
         seen.setdefault(copy, set()).add(label)

@@ -96,8 +96,9 @@ def _count(N: Any, place: str) -> int:
 def _features(member: Member, place: str) -> NDArray[np.float64]:
     if member.X is None:
         return np.ones((member.N, 1))
+    X = array_of(member.X, f"{place}: features")
     try:
-        return as_features(array_of(member.X, f"{place}: features"), member.N)
+        return as_features(X, member.N)
     except (UsageError, DataError) as error:
         raise DataError(f"{place}: {error}") from error
 
