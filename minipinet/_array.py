@@ -23,7 +23,13 @@ Sparse: TypeAlias = Any
 
 def xp_of(x: Any) -> ModuleType:
     """Return the module (``numpy`` or ``cupy``) whose functions work on `x`, without importing CuPy for NumPy."""
-    return card_library() if library_of(type(x)) in ("cupy", "cupyx") else np
+    return card_library() if library_of(type(x)) in ON_CARD else np
+
+
+#: What lies on a card, by the package that its type is from, and what brings it over.
+ON_CARD = {"cupy": ("an array", "cupy.asnumpy"), "cupyx": ("a sparse matrix", "its method get")}
+#: Where the errors of a card come from: its libraries, and this project's calls of cuBLAS.
+CARD_ERRORS = re.compile(r"(cupy|cupyx|cupy_backends|cuda|minipinet\.cuda)\.")
 
 
 def library_of(kind: type) -> str:

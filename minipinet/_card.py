@@ -6,11 +6,9 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from minipinet._array import INSTALL, NO_LIBRARY, card_library, reason_of, try_card
+from minipinet._array import CARD_ERRORS, INSTALL, NO_LIBRARY, card_library, reason_of, try_card
 from minipinet.errors import CardError
 
-#: Where the errors of a card come from: CuPy, NVIDIA's own packages, and this project's calls of cuBLAS.
-_SOURCES = re.compile(r"(cupy|cupyx|cupy_backends|cuda|minipinet\.cuda)\.")
 #: What they say where memory is short.
 _NO_MEMORY = re.compile("OutOfMemory|out of memory|ALLOC_FAILED", re.IGNORECASE)
 
@@ -34,7 +32,8 @@ def card_failures(smaller: str) -> Iterator[None]:
         yield
     except Exception as error:
         # What loads a library says only by its text that it is one of a card's.
-        if isinstance(error, CardError) or not (_SOURCES.match(f"{type(error).__module__}.") or _lacks_library(error)):
+        of_card = CARD_ERRORS.match(f"{type(error).__module__}.") or _lacks_library(error)
+        if isinstance(error, CardError) or not of_card:
             raise
         try_card.cache_clear()  # whoever asks for a card again has it tried again
         raise CardError(_sentence(error, smaller)) from error

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._array import Array, library_of
+from minipinet._array import ON_CARD, Array, library_of
 from minipinet._tree import children
 from minipinet.errors import UsageError
 
@@ -44,8 +44,8 @@ def refuse_card(name: str, value: Any) -> None:
     met: dict[int, Any] = {}
     for place, held in waiting:  # grows on the way
         library = library_of(type(held))
-        if library in ("cupy", "cupyx"):
-            what, way = ("an array", "cupy.asnumpy") if library == "cupy" else ("a sparse matrix", "its method get")
+        if library in ON_CARD:
+            what, way = ON_CARD[library]
             raise UsageError(
                 f"{place}: expected data on the host, got {what} on a card, which is not taken; {way} brings it over"
             )
@@ -59,7 +59,7 @@ def refuse_card(name: str, value: Any) -> None:
 
 
 def _may_be_there(kind: type) -> bool:
-    return issubclass(kind, _CONTAINERS) or library_of(kind) in ("cupy", "cupyx")
+    return issubclass(kind, _CONTAINERS) or library_of(kind) in ON_CARD
 
 
 def host_array(name: str, value: Any, expected: str = "an array", dtype: Any = None) -> NDArray[Any]:
@@ -68,7 +68,7 @@ def host_array(name: str, value: Any, expected: str = "an array", dtype: Any = N
     Raises
     ------
     UsageError
-        For an array on a card, of CuPy or of another library, and for what NumPy makes no array of.
+        For an array on a card, and for what NumPy makes no array of.
 
     Examples
     --------

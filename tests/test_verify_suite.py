@@ -99,7 +99,7 @@ def test_verify_all_passes_and_names_every_pair() -> None:
     assert max(row.worst for row in rows if row.method == "complex") < tolerances.GRADIENT_COMPLEX
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_verify_all_in_single_precision_compares_with_double(seed: int) -> None:
     rows = verify_all(dtype="float32", seed=seed)
     assert all(row.ok for row in rows), [row.text for row in rows if not row.ok]
