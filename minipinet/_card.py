@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from minipinet._array import CARD_ERRORS, INSTALL, NO_LIBRARY, card_library, reason_of, try_card
 from minipinet.errors import CardError
 
-#: What they say where memory is short.
+#: What libraries say where the memory of a card is short.
 _NO_MEMORY = re.compile("OutOfMemory|out of memory|ALLOC_FAILED", re.IGNORECASE)
 
 
