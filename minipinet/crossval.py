@@ -95,7 +95,7 @@ def cross_validate(
         When a trained fold's scores of a test graph are not finite, naming both; likewise. With folds at once, one that
         diverged is told before.
     CardError
-        When a card fails, at once.
+        When a card fails; of folds at once, those that had come to their end have been handed out.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Literal
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def matmul_rows(M: Array, W: Array) -> Array:
 
 
 @functools.cache
-def rows_at_a_time(k: int, m: int, dtype: str, order: str) -> int:
+def rows_at_a_time(k: int, m: int, dtype: str, order: Literal["C", "F"]) -> int:
     """Return how many rows of a product (rows, k) times (k, m) this processor's BLAS computes alike; found by trying.
 
     With AVX2, OpenBLAS takes 16 rows as 12 and 4, and adds up the 4 in another order than the 12; 8 it takes alike.
@@ -71,7 +72,7 @@ def rows_at_a_time(k: int, m: int, dtype: str, order: str) -> int:
     rng = np.random.default_rng(0)
     tried = max(4, min(64, 2**18 // max(k, 1)))  # fewer of long ones, for the memory
     different = rng.standard_normal((tried, 1, k)).astype(dtype)
-    W = rng.standard_normal((k, m)).astype(dtype, order="F" if order == "F" else "C")
+    W = rng.standard_normal((k, m)).astype(dtype, order)
     for rows in ROWS:
         product = np.matmul(np.repeat(different, rows, axis=1), W)
         if np.array_equal(product, np.repeat(product[:, :1], rows, axis=1)):

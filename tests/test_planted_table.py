@@ -165,10 +165,10 @@ def script(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_script_prints_the_rows_asked_for() -> None:
-    done = script("eps inside")
+    done = script("dq doubled", "eps inside")
     assert done.returncode == 0, done.stderr
-    assert read(done.stdout) == {name: ROWS[name] for name in ("eps inside the root",)}
-    assert done.stdout.strip().endswith("the default checks together 1.")
+    assert read(done.stdout) == {name: ROWS[name] for name in ("dq doubled", "eps inside the root")}
+    assert done.stdout.strip().endswith("the default checks together 2.")
 
 
 @pytest.mark.parametrize("arguments", [("no such bug",), ("dq", "--write"), ("--seed", "1", "--write")])

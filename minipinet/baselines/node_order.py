@@ -44,9 +44,8 @@ def sort_nodes(dataset: Dataset, keys: Array) -> Dataset:
     """Put the nodes of each graph into the order of their keys, (N,) float64; of equal ones the earlier comes first."""
     A, X, ptr = dataset.graphs
     graph = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    old = np.lexsort(
-        (host_array("keys", keys), graph)
-    )  # old[k]: the node that moves to row k; graphs stay where they are
+    keys = host_array("keys", keys)
+    old = np.lexsort((keys, graph))  # old[k]: the node that moves to row k; graphs stay where they are
     new = np.argsort(old)
     arcs = A.tocoo()
     moved = coo_array((arcs.data, (new[arcs.row], new[arcs.col])), shape=A.shape).tocsr()

@@ -133,9 +133,10 @@ def _check_files(args: argparse.Namespace) -> None:
             if file.exists() and not file.is_dir():
                 raise MinipinetError(f"{args.figures}: cannot be made: {os.strerror(errno.EEXIST)}")
     for option, given in (("export", args.export), ("output", args.output)):
-        if given is not None:
-            check_not_of_run(Path(given), f"--{option}")
-        if given is not None and not (parent := Path(given).resolve().parent).is_dir():
+        if given is None:
+            continue
+        check_not_of_run(Path(given), f"--{option}")
+        if not (parent := Path(given).resolve().parent).is_dir():
             reason = errno.ENOTDIR if parent.exists() else errno.ENOENT
             raise MinipinetError(f"{given}: cannot be written: {os.strerror(reason)}")
 
