@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import Array, check_device, on_device, to_host, xp_of
-from minipinet._card import card_failures
+from minipinet._array import Array, on_device, to_host, xp_of
+from minipinet._card import card_failures, check_device
 from minipinet._host import host_array, numbers_below, refuse_card
 from minipinet._words import counted
 from minipinet.attention_readout import FUSED_CLASSES, StepwiseCache

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from minipinet._array import DEVICES, check_device
+from minipinet._card import DEVICES, check_device
 from minipinet._host import refuse_card
 from minipinet.errors import UsageError
 from minipinet.initializers import INITIALIZERS

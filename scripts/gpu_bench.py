@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import card_library, card_problem
-from minipinet._card import card_failures
+from minipinet._array import card_library
+from minipinet._card import card_failures, card_problem
 from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import NOT_CAPTURED, launcher

@@ -3,8 +3,8 @@
 As on a card, arrays do not meet NumPy's arrays and are not taken by NumPy's functions; a function, a method or an
 argument that is not in the tables below does not exist, be it that CuPy has none or that nobody has looked it up;
 a sparse matrix is CSR or CSC of floats, with sorted columns. More than CuPy asks: no number of NumPy meets an array,
-and ``float()`` of an array is refused, since each is a copy that waits for the card. ``bool()`` and ``int()`` are
-left: a way to take or a size must be known on the host.
+and ``float()`` of an array is refused, since each is a copy that waits for the card. ``bool()``, ``int()`` and
+``tolist()`` are left, since a way to take or a size must be known on the host: `count_waits` counts them.
 """
 
 from __future__ import annotations
@@ -276,6 +276,27 @@ def count_operations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return counted
 
 
+def count_waits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that fills with what makes the host wait for a card: numbers asked for, and copies back."""
+    waits: list[str] = []
+
+    def waiting(owner: Any, method: str, name: Callable[[Any], str | None]) -> None:
+        plain = getattr(owner, method)
+
+        def asked(*args: Any, **kwargs: Any) -> Any:
+            if what := name(args[0]):
+                waits.append(what)
+            return plain(*args, **kwargs)
+
+        monkeypatch.setattr(owner, method, asked)
+
+    waiting(Device, "__bool__", lambda _: "bool")
+    waiting(Device, "__int__", lambda _: "int")
+    waiting(Function, "__call__", lambda function: "tolist" if function.name == "ndarray.tolist" else None)
+    waiting(sys.modules["cupy"], "asnumpy", lambda _: "asnumpy")
+    return waits
+
+
 def use_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the stand-in where the package looks for CuPy."""
     cupy, matrices = Library("cupy"), types.ModuleType("cupyx.scipy.sparse")
@@ -283,7 +304,7 @@ def use_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     vars(matrices).update(csr_matrix=sparse("csr"), csc_matrix=sparse("csc"))
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", matrices)
-    monkeypatch.setattr("minipinet._array.card_problem", lambda: None)
+    monkeypatch.setattr("minipinet._card.card_problem", lambda: None)
 
 
 def brought_back(tree: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import minipinet._array
+import minipinet._card
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.training import Card
 from minipinet.datasets import load_dataset
@@ -176,7 +176,7 @@ def test_a_model_from_a_card_is_used_without_one(
     outcome = call(capsys, "train", *shape, "--device", "auto", "--run-dir", str(tmp_path / "run"), "--json")
     assert outcome.status == 0
     assert outcome.json["settings"]["device"] == "cuda"
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: "the card is gone")
+    monkeypatch.setattr(minipinet._card, "card_problem", lambda: "the card is gone")
     model = PiNet.load(tmp_path / "run" / "model.safetensors")
     assert model.settings.device == "cuda"
     assert len(model.predict(DATA)) == len(DATA)

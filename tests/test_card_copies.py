@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from minipinet.cuda.dataset import graph_table
+from minipinet.cuda.training import Card
 from minipinet.datasets import load_dataset
 from minipinet.optim import adam_init
 from minipinet.params import init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.verify.planted import PlantedBug, plant
-from tests.device_stand_in import Device, use_stand_in
+from tests.device_stand_in import Device, count_waits, use_stand_in
 from tests.kernels_on_host import HostLauncher
 from tests.tolerances import tree_error
 
@@ -91,3 +92,10 @@ def test_planted_copies_in_a_training_are_caught(bug: PlantedBug | None, monkeyp
     else:
         with pytest.raises(TypeError, match=r"device|Device|on the card"):
             tree_error(train(HostLauncher, Card), expected)
+
+
+def test_a_training_asks_the_card_once_an_epoch_and_once_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_stand_in(monkeypatch)
+    waits = count_waits(monkeypatch)
+    train(HostLauncher, Card)
+    assert waits == ["asnumpy"] * (2 + 4)  # the sums of each epoch; parameters, their two moments and the steps

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet import _array
-from minipinet._array import OLDEST_CUPY, card_problem, check_device
-from minipinet._card import card_failures
+from minipinet import _array, _card
+from minipinet._card import OLDEST_CUPY, card_failures, card_problem, check_device
 from minipinet.errors import CardError, Notice, UsageError
 
 
@@ -45,15 +44,21 @@ class DynamicLibNotFoundError(Exception):
     """What it raises where NVIDIA's libraries are not."""
 
 
+class OutOfMemoryError(MemoryError):
+    """What it raises where others have all of a card's memory."""
+
+
 INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, '\.\[cuda12\]' \(cuda13 .* CUDA 13\)"
 LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
 
 
-def stand_in(count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None) -> types.ModuleType:
+def stand_in(
+    count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None, sparse: Any = None
+) -> types.ModuleType:
     """Return a module named like the card's library, as far as it is asked.
 
     `count` and `compiler` are what devices there are and by what a kernel multiplies, or the error that asking raises;
-    `product` is the error of a product.
+    `product` and `sparse` are the errors of a product and of one with a sparse matrix.
     """
     module = types.ModuleType("cupy")  # without a __spec__
 
@@ -76,18 +81,23 @@ def stand_in(count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product
         answer(product)
         out[:] = a @ b
 
+    def csr(*parts: Any) -> Any:
+        answer(sparse)
+        return _array.csr(*parts)
+
     runtime = types.SimpleNamespace(getDeviceCount=lambda: answer(count))
     vars(module).update(
         __version__=version, cuda=types.SimpleNamespace(runtime=runtime), arange=np.arange, RawModule=raw_module,
-        empty=np.empty, multiply_by_cublas=multiply,
+        empty=np.empty, multiply_by_cublas=multiply, csr=csr,
     )  # fmt: skip
     return module
 
 
 @pytest.fixture(autouse=True)
-def cublas(monkeypatch: pytest.MonkeyPatch) -> None:
+def products(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave products to the stand-in: tests/test_cublas.py has the calls themselves."""
-    monkeypatch.setattr(_array, "_cublas", lambda library: types.SimpleNamespace(product=library.multiply_by_cublas))
+    monkeypatch.setattr(_card, "csr", lambda *parts: sys.modules["cupy"].csr(*parts))
+    monkeypatch.setattr(_card, "_cublas", lambda library: types.SimpleNamespace(product=library.multiply_by_cublas))
 
 
 @pytest.mark.parametrize(
@@ -133,8 +143,16 @@ def cublas(monkeypatch: pytest.MonkeyPatch) -> None:
             rf'{LACKS} \(ImportError: Failure finding "libcublasLt\.so\.13',
         ),
         (
+            stand_in(sparse=DynamicLibNotFoundError('Failure finding "libcusparse.so.12"')),
+            rf'{LACKS} \(DynamicLibNotFoundError: Failure finding "libcusparse\.so\.12',
+        ),
+        (
+            stand_in(compiler=OutOfMemoryError("Out of memory allocating 33,554,432 bytes")),
+            r"the card has no memory left \(OutOfMemoryError: Out of memory allocating 33,554,432 bytes\)",
+        ),
+        (
             stand_in(compiler=3),
-            r"the card doubles 0, 1, 2 and 3 to \[0\.0, 3\.0, 6\.0, 9\.0\], with the products \[\[18",
+            r"the card doubles 0, 1, 2 and 3 to \[0\.0, 3\.0, 6\.0, 9\.0\], with the products \[18",
         ),
         (None, f"CuPy is not installed: {INSTALL}$"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import minipinet._array
+import minipinet._card
 from minipinet import PiNetClassifier
 from minipinet.crossval import cross_validate
 from minipinet.errors import Notice, UsageError
@@ -67,7 +67,7 @@ def test_an_estimator_from_a_card_is_used_without_one(tmp_path: Path, monkeypatc
     fitted.save(tmp_path / "model.safetensors")
     loaded = PiNetClassifier.load(tmp_path / "model.safetensors")
     assert loaded.device == "auto"
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: "the card is gone")
+    monkeypatch.setattr(minipinet._card, "card_problem", lambda: "the card is gone")
     with pytest.raises(UsageError, match=r"^device: 'cuda' cannot be used here: the card is gone$"):
         fitted.predict(graphs)
     with pytest.warns(Notice, match=r"^device: 'auto' comes to 'cpu': the card is gone$"):

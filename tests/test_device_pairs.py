@@ -25,7 +25,14 @@ from minipinet.verify.card import bound_on_card
 from minipinet.verify.pairs import Pair, example_union, layer_pairs, model_pairs
 from minipinet.verify.planted import PlantedBug, plant
 from tests import tolerances
-from tests.device_stand_in import Device, brought_back, count_operations, host_leaves, use_stand_in
+from tests.device_stand_in import (
+    Device,
+    brought_back,
+    count_operations,
+    count_waits,
+    host_leaves,
+    use_stand_in,
+)
 from tests.small_data import same_bits
 from tests.small_pairs import generator
 from tests.tolerances import tree_error
@@ -103,12 +110,25 @@ def test_the_stand_in_computes() -> None:
 
 # The pairs
 
+#: What a pair asks a card for, forwards and backwards: a way to take (bool), a size (int), where graphs start (tolist).
+WAITS = {
+    "pool": ["tolist"] * 2,
+    "readout.stepwise": ["tolist"] * 2,
+    "readout.partly_fused": ["bool"] * 3 + ["int"] * 6 + ["tolist"] * 2,
+    "pinet": ["bool"] + ["tolist"] * 2,
+    "pinet.fixed_pq": ["bool"] * 3,
+    "loss": ["bool"] * 3,
+}
+
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("k", range(len(readable_pairs())), ids=[pair.name for pair in readable_pairs()])
-def test_case_105_every_readable_pair_stays_on_the_card_and_is_the_same(k: int, dtype: str) -> None:
-    pair = readable_pairs(dtype)[k]
+def test_case_105_every_readable_pair_stays_on_the_card_and_is_the_same(
+    k: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair, waits = readable_pairs(dtype)[k], count_waits(monkeypatch)
     (out, grads), (expected, expected_grads) = run_on_card(pair), run_here(pair)
+    assert waits == WAITS.get(pair.name, [])
     assert all(v is None or v.dtype == dtype for _, v in named_leaves((out, grads)))
     allowed = tolerances.FORMS_FLOAT64 if dtype == "float64" else tolerances.FORMS_FLOAT32
     assert tree_error(out, expected) < allowed
@@ -181,6 +201,34 @@ def test_planted_copies_to_the_host_are_caught(bug: PlantedBug | None) -> None:
             run_on_card(pair)
         except (TypeError, ValueError, AttributeError, NotImplementedError, AssertionError):
             caught.append(pair.name)
+    assert bool(caught) == (bug is not None)
+
+
+ASKED = [
+    planted("attention", "column_softmax_forward", "L = H[pool.state]", "L = H[pool.state]\nassert (L == L).all()"),
+    planted(
+        "propagation",
+        "propagate_backward",
+        "dq = xp.vdot(dV, U[step.own])",
+        "dq = xp.vdot(dV, U[step.own])\nint(dq)",
+    ),
+    planted("readout", "dense_backward", "dW = M.T @ dZ", "dW = M.T @ dZ\ndb is not None and db.tolist()"),
+    planted(
+        "propagation",
+        "relu_forward",
+        "return xp_of(H).maximum(H, 0), H > 0",
+        "return xp_of(H).maximum(H, 0), xp_of(H).asarray(xp_of(H).asnumpy(H > 0))",
+    ),
+]
+
+
+@pytest.mark.parametrize("bug", [None, *ASKED], ids=lambda bug: bug.function if bug else "none")
+def test_planted_waits_for_the_card_are_caught(bug: PlantedBug | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, waits, caught = plant(bug)["minipinet.verify.pairs"], count_waits(monkeypatch), []
+    for pair in module.layer_pairs(generator()):
+        waits.clear()
+        run_on_card(pair)
+        caught += [pair.name] * (waits != WAITS.get(pair.name, []))
     assert bool(caught) == (bug is not None)
 
 

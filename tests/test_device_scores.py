@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import minipinet._array
+import minipinet._card
 from minipinet._array import to_card
 from minipinet.batch import make_batch
 from minipinet.datasets import Dataset, load_dataset
@@ -50,7 +51,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def no_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: "there is no NVIDIA card")
+    monkeypatch.setattr(minipinet._card, "card_problem", lambda: "there is no NVIDIA card")
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> list[str]:

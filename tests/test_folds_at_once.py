@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import minipinet._array
+import minipinet._card
 from minipinet.crossval import cross_validate
 from minipinet.cuda.folds import FoldsOnCard
 from minipinet.cuda.step import make_batch
@@ -106,7 +106,7 @@ def test_wrong_numbers_are_refused(options: dict[str, Any], reason: str) -> None
 def test_the_cpu_is_refused_and_auto_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"^folds_at_once: expected 1 on the CPU .*, got 2$"):
         run(at_once=2, settings=replace(SMALL, device="cpu"))
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: "there is none")
+    monkeypatch.setattr(minipinet._card, "card_problem", lambda: "there is none")
     with pytest.warns(Notice, match="'auto' comes to 'cpu': there is none"):
         fallen = run(settings=replace(SMALL, device="auto"))
     assert same_results(fallen, run(at_once=1, settings=replace(SMALL, device="cpu")))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import minipinet._array
+import minipinet._card
 from tests.cli_calls import call, figures
 from tests.small_data import files
 from tests.small_folds import card, side_by_side
@@ -60,7 +60,7 @@ def test_jobs_beside_folds_at_once_are_refused(capsys: pytest.CaptureFixture[str
 def test_auto_without_a_card_trains_fold_after_fold(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: "there is none")
+    monkeypatch.setattr(minipinet._card, "card_problem", lambda: "there is none")
     words = ["--device", "auto", "--folds-at-once", "3", "--jobs", "1", "--json", "--quiet"]
     outcome = call(capsys, *WORDS, *words, "--run-dir", tmp_path / "auto")
     assert (outcome.status, outcome.err) == (0, "note: device: 'auto' comes to 'cpu': there is none\n")

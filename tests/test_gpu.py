@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet._array import card_library, card_problem
+from minipinet._array import card_library
+from minipinet._card import card_problem
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import minipinet._array
+import minipinet._card
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import NOT_CAPTURED
 from minipinet.cuda.training import Card
@@ -274,7 +274,7 @@ def test_a_peer_that_finds_no_card_says_so(tmp_path: Path) -> None:
     problem.write_problem(tmp_path / "problem.npz", load_dataset("MUTAG")[:10])
     tried = 0
     for peer in ("pyg", "plain_torch", "jax_sparse"):
-        if minipinet._array.card_problem() is None or not environments.is_made(environments.PEERS[peer], envs):
+        if minipinet._card.card_problem() is None or not environments.is_made(environments.PEERS[peer], envs):
             continue
         python, log = environments.python_of(peer, envs), tmp_path / "log"
         with pytest.raises(processes.PeerError, match=f"{peer} ended: .*(CUDA|cuda)"):

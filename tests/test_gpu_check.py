@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import minipinet._array
+import minipinet._card
 from tests.gpu_scripts import ROOT, module, scripts
 
 __all__ = ["scripts"]  # a fixture
@@ -42,7 +42,7 @@ def test_bad_use_is_one_line_before_any_test(words: list[str]) -> None:
 
 
 def test_a_missing_card_is_one_line_before_any_test() -> None:
-    problem = minipinet._array.card_problem()
+    problem = minipinet._card.card_problem()
     if problem is None:
         pytest.skip("there is a card")
     done = gpu_check()
@@ -103,7 +103,7 @@ def test_what_is_missing_is_told(absent: tuple[str, ...], told: list[str], monke
     ready = module("ready")
     monkeypatch.setattr(ready.importlib.util, "find_spec", lambda name: None if name in absent else name)
     monkeypatch.setattr(ready.shutil, "which", lambda name: None if name in absent else name)
-    monkeypatch.setattr(minipinet._array, "card_problem", lambda: "there is no card" if "card" in absent else None)
+    monkeypatch.setattr(minipinet._card, "card_problem", lambda: "there is no card" if "card" in absent else None)
     assert ready.missing() == told
 
 

@@ -93,7 +93,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace, _: list[str]) -> None:
     """Print one row a check, a line that sums them up, then what is wrong, if anything is."""
-    from minipinet._array import check_device
+    from minipinet._card import check_device
     from minipinet.verify import VerificationError, verify_all
 
     device = check_device(args.device)

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minipinet._array import Array, card_library, reason_of
+from minipinet._array import Array, card_library
+from minipinet._card import reason_of
 from minipinet.cuda.cublas import Cublas, Turned
 from minipinet.errors import notify
 

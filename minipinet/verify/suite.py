@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array, check_device
-from minipinet._card import card_failures
+from minipinet._array import Array
+from minipinet._card import card_failures, check_device
 from minipinet._tree import named_leaves, with_leaves
 from minipinet.errors import CardError, UsageError
 from minipinet.fast.training import compiled_form

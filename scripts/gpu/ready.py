@@ -36,7 +36,7 @@ def missing() -> list[str]:
     if shutil.which("g++") is None:
         found.append("there is no g++ to compile the kernels with")
     if not lacking:
-        from minipinet._array import card_problem  # which needs what was looked for
+        from minipinet._card import card_problem  # which needs what was looked for
 
         found += [problem for problem in [card_problem()] if problem]
     elif importlib.util.find_spec("cupy") is None:

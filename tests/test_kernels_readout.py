@@ -1,4 +1,4 @@
-"""What is not a number stays so in the kernels of the readout, as in the pairs."""
+"""The kernels of the readout at their edges: what is not a number stays so, and of equal logits the first counts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from minipinet._array import to_card, to_host
+from minipinet.readout import softmax_cross_entropy_backward, softmax_cross_entropy_forward
 from tests.device_stand_in import use_stand_in
 from tests.kernels_on_host import HostLauncher
+from tests.tolerances import FORMS_FLOAT32, relative_error
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -28,3 +30,20 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
     dR, R = to_card((np.array([nan, 2.0, 2.0], dtype), np.array([0.0, 0.0, 1.0], dtype)))
     launch("relu_backward", 3, dR, R, 3)
     assert np.array_equal(to_host(dR), [nan, 0, 2], equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bias", [None, (0.0, 1.0, 1.0)])
+def test_of_equal_logits_the_first_is_the_answer(
+    dtype: str, bias: tuple[float, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_stand_in(monkeypatch)
+    Z, y, id = np.full((3, 3), 0.25, dtype), np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int32)
+    b = None if bias is None else np.array(bias, dtype)
+    logits, b_D, classes, ids, dlogits, loss, right = to_card((Z, b, y, id, np.ones_like(Z), np.ones(3), np.ones(3)))
+    HostLauncher(dtype)("cross_entropy", 3, logits, b_D, classes, ids, dlogits, loss, right, 1, 3, 3)
+    Z += 0 if b is None else b
+    mean, cache = softmax_cross_entropy_forward(Z, y)
+    assert to_host(right).tolist() == (Z.argmax(axis=1) == y).tolist()
+    assert relative_error(to_host(loss).mean(), mean) < FORMS_FLOAT32
+    assert relative_error(to_host(dlogits), softmax_cross_entropy_backward(np.float64(1), cache)) < FORMS_FLOAT32
