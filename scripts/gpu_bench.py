@@ -1,10 +1,11 @@
 """Time an epoch on this machine's card: plain launches, a captured step, several folds at once; CPU and peers beside.
 
     python scripts/gpu_bench.py [--datasets NAME ...] [--data-dir DIR] [--peers NAME ...] [--envs DIR] [--folds 10]
-        [--rounds 5] [--least 0.2] [--output gpu_report.json]
+        [--rounds 5] [--least 0.2] [--minutes M] [--output gpu_report.json]
 
 Every side starts from the same weights with the same orders, must have minipinet's loss before training and after an
 epoch, and is then timed in rounds, one side after the other, each time for as many epochs as fit into --least seconds.
+When --minutes are over, no data set, peer or further round is begun.
 Peers are those of scripts/peers, on the card: in an environment of --envs or, where that is not made, in this one if it
 has their framework. Then ten folds of MUTAG are cross-validated. Writes the report, and a Markdown table beside it;
 what is not there is left out, with the reason. See scripts/gpu/ for what is timed, counted and told.
@@ -17,7 +18,6 @@ import importlib.util
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minipinet._array import card_library
 from minipinet._card import card_failures, card_problem
 from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
@@ -48,6 +47,7 @@ sys.path[:0] = [str(HERE / "gpu"), str(HERE / "peers")]
 from bench import check_losses, commit, machine  # noqa: E402
 from commandline import MODULES, WITHOUT_FOLDER, parse  # noqa: E402
 from environments import PEERS, is_made, python_of  # noqa: E402
+from facts import card_facts  # noqa: E402
 from problem import load, write_problem  # noqa: E402
 from processes import PeerError, PeerProcess  # noqa: E402
 from report import left_out, markdown  # noqa: E402
@@ -56,19 +56,10 @@ from traffic import copy_bandwidth, step_bytes  # noqa: E402
 
 #: How a peer fails: with another loss, an answer that is none, or a process that cannot be started.
 FAILURES = PeerError, ValueError, OSError
+#: Why something is left out that was not begun in time.
+OVER = "the --minutes were over"
 #: Processors that a peer may use beside the card.
 THREADS = min(4, os.cpu_count() or 1)
-
-
-def card_facts() -> dict[str, Any]:
-    """Return what the times depend on, of the card."""
-    library = card_library()
-    runtime = library.cuda.runtime
-    return {
-        "card": runtime.getDeviceProperties(library.cuda.Device().id)["name"].decode(),
-        "driver": _driver(),
-        "versions": {"CUDA": _cuda(runtime.runtimeGetVersion()), "cupy": library.__version__},
-    }
 
 
 def peers_on_card(
@@ -133,8 +124,14 @@ def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[d
 
     try:
         for name in list(sides):
-            attempt(check, name)
+            if name in peers and is_over(options):
+                leave_out(name, OVER)
+            else:
+                attempt(check, name)
         for k in range(options.rounds):
+            if k and is_over(options):
+                reasons[f"round {k + 1} and what follows"] = OVER
+                break
             names = list(sides)
             for name in names[k % len(names) :] + names[: k % len(names)]:
                 attempt(take_time, name)
@@ -162,6 +159,11 @@ def time_cross_validation(folds: int, epochs: int) -> dict[str, Any]:
     return {"folds": folds, "epochs": epochs, "seconds": seconds, "not_captured": refused[0] if refused else None}
 
 
+def is_over(options: argparse.Namespace) -> bool:
+    """Return whether the time for the benchmark is over."""
+    return options.until is not None and time.monotonic() > options.until
+
+
 @contextmanager
 def refused_captures() -> Iterator[list[str]]:
     """Give a list that at the end has what was told of steps that could not be captured; all that is told is shown."""
@@ -180,6 +182,7 @@ def refused_captures() -> Iterator[list[str]]:
 def main(words: list[str] | None = None) -> int:
     """Measure, write what was found, and print it."""
     options = parse(words)
+    options.until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
     if problem := card_problem():
         print(f"gpu_bench: {problem}", file=sys.stderr)
         return 1
@@ -211,18 +214,26 @@ def measure_all(options: argparse.Namespace, report: dict[str, Any]) -> None:
     report["cross_validation"] = time_cross_validation(options.folds, options.epochs)
     write(report, options.output)
     for name in dict.fromkeys(options.datasets):
-        try:
-            if name not in WITHOUT_FOLDER and options.data_dir is None:
-                raise UsageError("there is no --data-dir")
-            data = load(name, options.data_dir)
-        except MinipinetError as error:
-            report["skipped"][name] = _reason(error)
+        if is_over(options):
+            report["skipped"][name] = OVER
         else:
-            with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
-                report["datasets"][name], of_sides = measure(data, options, Path(folder))
-            report["versions"] |= of_sides["versions"]
-            report["skipped"] |= {left_out(side, name): reason for side, reason in of_sides["reasons"].items()}
+            add_dataset(name, options, report)
         write(report, options.output)
+
+
+def add_dataset(name: str, options: argparse.Namespace, report: dict[str, Any]) -> None:
+    """Measure a data set, or say why it is left out."""
+    try:
+        if name not in WITHOUT_FOLDER and options.data_dir is None:
+            raise UsageError("there is no --data-dir")
+        data = load(name, options.data_dir)
+    except MinipinetError as error:
+        report["skipped"][name] = _reason(error)
+        return
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+        report["datasets"][name], of_sides = measure(data, options, Path(folder))
+    report["versions"] |= of_sides["versions"]
+    report["skipped"] |= {left_out(side, name): reason for side, reason in of_sides["reasons"].items()}
 
 
 def write(report: dict[str, Any], path: Path) -> None:
@@ -233,18 +244,6 @@ def write(report: dict[str, Any], path: Path) -> None:
 
 def _reason(error: Exception) -> str:
     return str(error).partition(" (all of it")[0]
-
-
-def _driver() -> str:
-    words = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return "unknown"
-
-
-def _cuda(number: int) -> str:
-    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 if __name__ == "__main__":

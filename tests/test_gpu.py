@@ -59,8 +59,7 @@ def test_training_is_that_on_the_cpu(which: int, dtype: str, allowed: float, set
     data = sets()[which]
     here, there = (train(data, dtype=dtype, device=device, **settings) for device in ("cpu", "cuda"))
     assert relative_error([r.loss for r in there.history], [r.loss for r in here.history]) < allowed
-    # Adam divides by the root of a running mean: where a gradient is small, rounding shows.
-    assert tree_error(there.params, here.params) < 100 * allowed
+    assert tree_error(there.params, here.params) < allowed
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -85,7 +84,7 @@ def test_folds_at_once_are_those_of_each_alone() -> None:
     assert {fold.model.encoder.num_features for fold in together.folds} == {6, 7}
     for a, b in zip(together.folds, alone.folds, strict=True):
         assert relative_error([r.loss for r in a.history], [r.loss for r in b.history]) < 1e-4
-        assert tree_error(a.model.params, b.model.params) < 1e-2
+        assert tree_error(a.model.params, b.model.params) < 1e-4
 
 
 @pytest.mark.filterwarnings("error")  # the notice that a step could not be captured
@@ -128,7 +127,7 @@ def test_validation_scores_are_those_of_the_cpu() -> None:
         fit(refine(data.graphs), data.y, index[40:], chosen, C=2, validation_index=index[:40]) for chosen in settings
     )
     found, expected = ([r.validation_loss for r in state.history] for state in (there, here))
-    assert relative_error(found, expected) < 1e-8
+    assert relative_error(found, expected) < 1e-10
 
 
 @pytest.mark.parametrize(("dtype", "allowed"), [("float64", 1e-10), ("float32", 1e-4)])
@@ -143,7 +142,7 @@ def test_every_readable_pair_is_that_of_the_cpu(dtype: str, allowed: float) -> N
 
 
 def test_every_gradient_passes_the_checker() -> None:
-    rows = verify_all(dtype="float32", device="cuda")
+    rows = verify_all(dtype="float32", device="cuda")  # every check in float64, and float32's gradients against those
     assert [row.text for row in rows if not row.ok] == []
 
 

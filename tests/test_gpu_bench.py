@@ -90,6 +90,39 @@ def test_everything_is_timed_and_told(bench: Any, tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.parametrize(
+    ("before", "late"),
+    [
+        (0, []),
+        (80, ["pyg on isomorphism", "round 2 and what follows on isomorphism", "NCI1"]),
+        (100, ["pyg on MUTAG", "round 2 and what follows on MUTAG", "isomorphism", "NCI1"]),
+    ],
+)
+def test_what_is_not_begun_in_time_is_left_out(
+    before: int, late: list[str], bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the seconds before the first data set are many or few, and each has a fold's check of 25 seconds."""
+    clock = [0.0]
+
+    def copy_bandwidth(*_: Any) -> float:
+        clock[0] += before
+        return 1e9
+
+    def check_losses(losses: dict[str, Any]) -> None:
+        clock[0] += 25 * ("folds" in losses)
+
+    monkeypatch.setattr(bench, "copy_bandwidth", copy_bandwidth)
+    monkeypatch.setattr(bench, "check_losses", check_losses)
+    monkeypatch.setattr(bench.time, "monotonic", lambda: clock[0])
+    words = ["--peers", "pyg", "--datasets", "MUTAG", "isomorphism", "NCI1", "--minutes", "2"]
+    assert bench.main([*SMALL, *words, "--data-dir", str(tmp_path), "--output", str(tmp_path / "report.json")]) == 0
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert [what for what, why in report["skipped"].items() if why == bench.OVER] == late
+    assert all(seconds for one in report["datasets"].values() for seconds in one["seconds"].values())
+    written = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert all(f"Not timed: {what}: {bench.OVER}." in written for what in late)
+
+
+@pytest.mark.parametrize(
     ("fails_in", "error"),
     [("start", OSError("no such file")), ("loss", ValueError("no JSON")), ("timing", "PeerError")],
 )

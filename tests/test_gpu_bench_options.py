@@ -25,6 +25,7 @@ __all__ = ["scripts"]  # a fixture
         ("--least 0", "argument --least: expected a number of seconds above 0, got '0'"),
         ("--least nan", "argument --least: expected a number of seconds above 0, got 'nan'"),
         ("--least inf", "argument --least: expected a number of seconds above 0, got 'inf'"),
+        ("--minutes 0", "argument --minutes: expected a number of minutes above 0, got '0'"),
         ("--output no/report.json", "argument --output: expected a file in a folder that can be written to, got 'no/"),
         ("--output report.md", "argument --output: expected a file that does not end in .md, as the table's does, got"),
         ("--output .", "argument --output: expected a file that does not end in .md, as the table's does, got '.'"),

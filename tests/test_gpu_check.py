@@ -16,8 +16,8 @@ from tests.gpu_scripts import ROOT, module, scripts
 __all__ = ["scripts"]  # a fixture
 
 
-def gpu_check(*words: str, python: str = sys.executable, folder: Path | None = None) -> Any:
-    environment = os.environ | {"PYTHON": python}
+def gpu_check(*words: str, python: str = sys.executable, folder: Path | None = None, **variables: str) -> Any:
+    environment = os.environ | {"PYTHON": python} | variables
     command = ["bash", str(ROOT / "scripts" / "gpu_check"), *words]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
 
@@ -70,6 +70,20 @@ def test_tests_and_benchmark_are_both_started(fails: str, tmp_path: Path) -> Non
     assert "/scripts/gpu_bench.py" in bench
     assert ready.endswith(" --rounds 2")
     assert bench.endswith(ready.partition("ready.py")[2])
+
+
+def test_tests_that_take_too_long_are_ended_and_the_benchmark_is_started(tmp_path: Path) -> None:
+    """By a `timeout` that writes down what it is asked for, and says at once that the time is up."""
+    for name, status in (("timeout", 124), ("python", 0)):
+        file = tmp_path / name
+        file.write_text(f'#!/bin/sh\necho "{name} $*" >> "{tmp_path}/asked"\nexit {status}\n', encoding="utf-8")
+        file.chmod(0o755)
+    done = gpu_check(python=str(tmp_path / "python"), PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "gpu_check: the tests were ended after 5 minutes\n"
+    _, tests, bench = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert tests.startswith(f"timeout --foreground -s INT -k 20 300 {tmp_path}/python -m pytest ")
+    assert " --minutes 4" in bench
 
 
 def test_nothing_is_started_where_something_is_missing(tmp_path: Path) -> None:

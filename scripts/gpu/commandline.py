@@ -72,6 +72,7 @@ def parse(
     count = number(int, "a whole number of at least 1", lambda x: x >= 1)
     folds = number(int, f"a whole number from 2 to {MOST_FOLDS}", lambda x: 2 <= x <= MOST_FOLDS)
     least = number(float, "a number of seconds above 0", lambda x: 0 < x < math.inf)
+    minutes = number(float, "a number of minutes above 0", lambda x: 0 < x < math.inf)
     known = [name if " " not in name else f"'{name}'" for name in SETS]
     parser.add_argument(
         "--datasets", nargs="+", default=list(SETS), choices=SETS, metavar="NAME", help=f"of {', '.join(known)} (all)"
@@ -94,6 +95,10 @@ def parse(
     parser.add_argument(
         "--least", type=least, default=0.2, help="seconds that a side is timed for in a round (%(default)s)"
     )
+    parser.add_argument(
+        "--minutes", type=minutes, metavar="M",
+        help="after which no data set, peer or further round is begun (no end; gpu_check: 4)",
+    )  # fmt: skip
     parser.add_argument(
         "--megabytes", type=count, default=1024, help="what is copied to measure the bandwidth (%(default)s)"
     )
