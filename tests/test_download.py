@@ -410,7 +410,11 @@ def test_case_109_ptc_is_four_sets(server: Server, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "/no/such/folder", "x.zip", "./MUTAG", Path("MUTAG"), "../MUTAG"])
-def test_case_113_paths_that_are_not_there(server: Server, tmp_path: Path, name: str | Path) -> None:
+def test_case_113_paths_that_are_not_there(
+    server: Server, tmp_path: Path, name: str | Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")  # wherever the tests are started, there may be such a folder
     for data_dir in (None, tmp_path):
         with pytest.raises(UsageError, match="no such folder or zip"):
             load_dataset(name, data_dir=data_dir)
