@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+
+@functools.cache
+def _kind(cls: type) -> str:
+    """Return what a class of containers is walked as, "" for a leaf; the gradient checker asks it very often."""
+    if issubclass(cls, Mapping):
+        return "mapping"
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return "fields"
+    if issubclass(cls, tuple | list):
+        return "items"
+    return "dataclass" if dataclasses.is_dataclass(cls) else ""
 
 
 def children(tree: Any) -> list[tuple[str, Any]] | None:
@@ -15,15 +28,18 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
     >>> children({"a": 1.0}), children(["x"]), children(2)
     ([("['a']", 1.0)], [('[0]', 'x')], None)
     """
-    if isinstance(tree, Mapping):
-        return [(f"[{key!r}]", tree[key]) for key in sorted(tree, key=str)]
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return [(f".{field}", child) for field, child in zip(tree._fields, tree, strict=True)]
-    if isinstance(tree, tuple | list):
-        return [(f"[{i}]", child) for i, child in enumerate(tree)]
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        return [(f".{f.name}", getattr(tree, f.name)) for f in dataclasses.fields(tree)]
-    return None
+    kind: Any = type(tree)
+    match _kind(kind):
+        case "":
+            return None
+        case "mapping":
+            return [(f"[{key!r}]", tree[key]) for key in sorted(tree, key=str)]
+        case "fields":
+            return [(f".{field}", child) for field, child in zip(tree._fields, tree, strict=True)]
+        case "items":
+            return [(f"[{i}]", child) for i, child in enumerate(tree)]
+        case _:
+            return [(f".{f.name}", getattr(tree, f.name)) for f in dataclasses.fields(tree)]
 
 
 def named_leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -41,12 +57,18 @@ def named_leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     >>> list(named_leaves({"b": None, "a": (1.0, [2.0])}, "x"))
     [("x['a'][0]", 1.0), ("x['a'][1][0]", 2.0), ("x['b']", None)]
     """
+    found: list[tuple[str, Any]] = []
+    _collect(tree, path, found)
+    return iter(found)
+
+
+def _collect(tree: Any, path: str, found: list[tuple[str, Any]]) -> None:
     inside = children(tree)
     if inside is None:
-        yield path, tree
+        found.append((path, tree))
     else:
         for step, child in inside:
-            yield from named_leaves(child, path + step)
+            _collect(child, path + step, found)
 
 
 def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:

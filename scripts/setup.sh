@@ -30,13 +30,15 @@ find_python() {
 
 # The key changes with pyproject.toml and with the folder, whose name is written into an editable install.
 is_set_up() {
-    [[ -x $venv/bin/python ]] && grep -qxF -- "$key $extra" "$stamp" 2>/dev/null
+    local one
+    [[ -x $venv/bin/python ]] || return
+    for one in ${extra//,/ }; do grep -qxF -- "$key $one" "$stamp" 2>/dev/null || return; done
 }
 
-# set_up [EXTRA]: make the environment and install the project into it, editable, with scikit-learn, which cross-validation
-# needs, and the extra named.
+# set_up [EXTRA,...]: make the environment and install the project into it, editable, with scikit-learn, which
+# cross-validation needs, and the extras named.
 set_up() {
-    local key extra=${1:-base} python others started=$SECONDS
+    local key extra=${1:-base} python others one started=$SECONDS
     key="$(cksum <"$root/pyproject.toml") $root"
     if is_set_up; then return; fi
     python=$(find_python)
@@ -54,7 +56,8 @@ set_up() {
         rm -f -- "$stamp"
         (cd -- "$root" && "$venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check \
             --editable ".[sklearn${1:+,$1}]") || fail "pip could not install the project, see above; run again to start afresh"
-        printf '%s\n' "$others" "$key base" "$key $extra" | sort -u >"$stamp"
+        for one in base ${extra//,/ }; do others+=$'\n'"$key $one"; done
+        sort -u <<<"$others" >"$stamp"
         printf 'done in %d s\n' "$((SECONDS - started))" >&2
     fi
     exec 9>&-

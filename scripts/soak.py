@@ -2,9 +2,9 @@
 
     python scripts/soak.py --seeds 5 --load 2 [pytest arguments]
 
-Runs `pytest -m "gradient or invariance"` with MINIPINET_SEED = 1, 2, ... while `--load` processes compute without
-pause, and prints a row a seed; pytest's own output goes to the standard error stream. The exit status is 1 if any test
-failed. Ctrl-C stops all that was started.
+Runs `pytest -m "gradient or invariance"` with MINIPINET_SEED = 1, 2, ... and MINIPINET_WHOLE = 1 while `--load`
+processes compute without pause, and prints a row a seed; pytest's own output goes to the standard error stream. The
+exit status is 1 if any test failed. Ctrl-C stops all that was started.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def run_suite(seed: int, arguments: list[str], report: Path) -> Row:
     command = [sys.executable, "-m", "pytest", "-q", "-m", "gradient or invariance", f"--junitxml={report}", *arguments]
     began = time.perf_counter()
     report.unlink(missing_ok=True)
-    suite = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "MINIPINET_SEED": str(seed)}, stdout=sys.stderr)
+    environment = {**os.environ, "MINIPINET_SEED": str(seed), "MINIPINET_WHOLE": "1"}
+    suite = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=sys.stderr)
     try:
         status = suite.wait()
     except KeyboardInterrupt:

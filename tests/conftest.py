@@ -12,12 +12,17 @@ from hypothesis import HealthCheck, settings
 from tests import seeds
 from tests.browser import chromium, visit
 from tests.gpu_scripts import gpu_required
+from tests.thinned import examples
 
 __all__ = ["chromium", "visit"]  # fixtures
 
 # One profile: no deadline (busy machines), and the same examples every time unless MINIPINET_SEED asks for others.
 settings.register_profile(
-    "minipinet", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow], **seeds.profile()
+    "minipinet",
+    deadline=None,
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.too_slow],
+    **seeds.profile(),
 )
 settings.load_profile("minipinet")
 

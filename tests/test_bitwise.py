@@ -28,6 +28,7 @@ from minipinet.runs import train_pinet
 from minipinet.settings import Settings
 from minipinet.union import DisjointUnion, disjoint_union, graph_at
 from tests import strategies, tolerances
+from tests.thinned import examples
 
 pytestmark = pytest.mark.invariance
 
@@ -75,7 +76,7 @@ def test_no_order_no_place_no_company_and_no_form_shows(C: int, graphs: list[Gra
 
 @pytest.mark.parametrize("pq", CORNERS)
 @pytest.mark.parametrize("bias", [True, False])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(graphs=strategies.graph_lists(), seed=st.integers(0, 2**32 - 1))
 def test_nor_with_fixed_p_and_q(pq: tuple[float, float], bias: bool, graphs: list[Graph], seed: int) -> None:
     rng, table = np.random.default_rng(seed), np.tile(pq, (4, 1))

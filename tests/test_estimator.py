@@ -24,6 +24,7 @@ from minipinet.settings import Settings
 from tests.small_data import same_bits, two_kinds
 from tests.small_estimator import LABELS, MOLECULES, PAIRS, classifier
 from tests.strategies import graph_lists
+from tests.thinned import examples
 from tests.tolerances import FORMS_FLOAT64, ORACLE_FLOAT32, ORACLE_FLOAT64, relative_error
 
 GRAPHS = [as_graph(A, X) for A, X in PAIRS]
@@ -84,7 +85,7 @@ def test_it_learns() -> None:
     assert clf.score(even, data.labels[::2]) > 0.72 > 65 / 94  # the larger class
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(graphs=graph_lists(), C=st.sampled_from([2, 3]), bias=st.booleans(), pq=st.sampled_from(["learned", (1, 0.5)]))
 def test_transform_is_the_pooled_matrix_and_what_the_readout_sees(
     graphs: list[Graph], C: int, bias: bool, pq: Any

@@ -33,6 +33,7 @@ from minipinet.graphs import as_graph
 from minipinet.pool import Pool, make_pool
 from minipinet.union import disjoint_union
 from tests import strategies
+from tests.thinned import examples
 
 pytestmark = pytest.mark.invariance
 
@@ -82,7 +83,7 @@ def test_round_to_leaves_its_argument_alone_unless_asked() -> None:
     assert x.tolist() == [0.25, -0.25]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(tables(narrow, st.integers(1, 3), 37), tables(narrow, st.just(37), 2))
 def test_a_product_is_the_exact_product_of_rounded_operands(M: Array, W: Array) -> None:
     bits = (53 - 6) // 2

@@ -27,6 +27,7 @@ from minipinet.union import DisjointUnion
 from minipinet.verify.pairs import draw, example_params, example_union
 from tests import strategies, tolerances
 from tests.forms import use_form
+from tests.thinned import examples
 from tests.tolerances import relative_error, tree_error
 
 
@@ -63,7 +64,7 @@ def worst(quotient: Quotient, params: PiNetParams, y: Array, size: int, pq: Arra
 
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("C", [1, 2, 3])
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(5), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(union=strategies.unions())
 def test_the_gradients_are_those_of_the_readable_pairs(union: DisjointUnion, C: int, merge: bool) -> None:
     rng = np.random.default_rng(C)
@@ -145,7 +146,7 @@ def test_graphs_of_one_kind_are_computed_once() -> None:
     assert (quotient.kind[quotient.example] == np.arange(5)).all()
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(union=strategies.unions())
 def test_a_kind_is_a_row_of_counts(union: DisjointUnion) -> None:
     quotient = refine(union)

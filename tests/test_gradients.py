@@ -31,6 +31,7 @@ from minipinet.verify.fast_pairs import fast_pairs
 from minipinet.verify.pairs import Pair, example_batch, example_params, example_union, layer_pairs, model_pairs
 from tests import strategies, tolerances
 from tests.seeds import shifted
+from tests.thinned import examples, thinned
 
 pytestmark = pytest.mark.gradient
 
@@ -66,7 +67,7 @@ def project_pairs(seed: int) -> list[Pair]:
     return layer_pairs(rng_of(seed)) + model_pairs(rng_of(seed)) + fast_pairs(rng_of(seed))
 
 
-@pytest.mark.parametrize("seed", range(10, 14))
+@pytest.mark.parametrize("seed", thinned(range(10, 14)))
 @pytest.mark.parametrize("k", range(len(project_pairs(0))), ids=[pair.name for pair in project_pairs(0)])
 def test_every_pair_of_the_project_by_every_method_that_suits_it(k: int, seed: int) -> None:
     pair = project_pairs(seed)[k]
@@ -96,7 +97,7 @@ def fix(pair: Pair, *names: str) -> Pair:
 @pytest.mark.parametrize("method", ["central", "complex"])
 @pytest.mark.parametrize("F", [None, (2, 3), (3, 2)])
 @pytest.mark.parametrize("pq", INSIDE)
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(union=strategies.unions())
 def test_message_passing_inside_the_square(
     union: DisjointUnion, pq: tuple[float, float], F: tuple[int, int] | None, method: str
@@ -111,7 +112,7 @@ NO_LONE_NODES = ("loops", "weights", "ties", "large")
 
 @pytest.mark.parametrize("F", [None, (2, 3), (3, 2)])
 @pytest.mark.parametrize("pq", CORNERS)
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(union=strategies.unions(), joined=strategies.unions(NO_LONE_NODES))
 def test_message_passing_at_the_corners(
     union: DisjointUnion, joined: DisjointUnion, pq: tuple[float, float], F: tuple[int, int] | None
@@ -191,7 +192,7 @@ def off_kinks(params: PiNetParams, batch: GraphBatch) -> PiNetParams:
 @pytest.mark.parametrize("C", [2, 3])
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", thinned(range(4)))
 def test_whole_network_by_taylor_remainder(seed: int, directed: bool, merge: bool, C: int) -> None:
     rng = rng_of(seed)
     batch = example_batch(example_union(rng, directed=directed), merge=merge)
@@ -216,9 +217,10 @@ def test_case_069_p_and_q_of_every_layer_have_their_full_gradient(pq: tuple[floa
     check(network(params, batch), "taylor")
 
 
-@pytest.mark.parametrize("C", [2, 3])
-@pytest.mark.parametrize("pq", [*INSIDE, *CORNERS])
-@pytest.mark.parametrize("bias", [True, False])
+FORMS = ((True, 3), (True, 2), (False, 2), (False, 3))
+
+
+@pytest.mark.parametrize(("pq", "bias", "C"), thinned((pq, *form) for pq in (*INSIDE, *CORNERS) for form in FORMS))
 def test_whole_network_at_fixed_p_and_q(pq: tuple[float, float], bias: bool, C: int) -> None:
     rng = rng_of(6)
     pair = network(

@@ -22,13 +22,14 @@ from minipinet.propagation import propagate_backward, propagate_forward
 from minipinet.quotient import refine
 from minipinet.union import DisjointUnion, disjoint_union
 from tests import strategies, tolerances
+from tests.thinned import examples
 from tests.tolerances import relative_error, tree_error
 
 CORNERS = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
 PQ_PAIRS = [*CORNERS, (0.3, 0.7), (0.999, 0.001)]
 
 #: The oracle is slow: few examples, each of which holds a graph of every kind.
-few = settings(max_examples=15)
+few = settings(max_examples=examples(15))
 
 #: Fixed (p, q) in every layer, one table a corner and one with four different rows; None: learned.
 TABLES: list[Array | None] = [None, *(np.tile(pair, (4, 1)) for pair in PQ_PAIRS), np.array(PQ_PAIRS[1:5])]

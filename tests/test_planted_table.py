@@ -20,12 +20,14 @@ from minipinet.verify.planted.checks import (
     NOT_RUN,
     caught_by_default,
     project_pairs,
+    relevant,
     run,
     trials,
     verdicts,
 )
 from minipinet.verify.planted.library import BUGS
 from minipinet.verify.planted.table import BEGIN, END, read, render, table_of, with_table
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.gradient
 
@@ -43,6 +45,13 @@ def test_sound_code_passes_every_check(seed: int) -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_caught_by_the_default_checks(bug: PlantedBug) -> None:
+    default = [trial for trial in relevant(bug, 0) if trial.check.default]
+    cheap_first = sorted(default, key=lambda trial: trial.check.method in ("central", "taylor"))
+    assert any(run(trial) in (CAUGHT, CRASH) for trial in cheap_first)
+
+
+@pytest.mark.parametrize("bug", thinned(BUGS, 3), ids=lambda bug: bug.name)
 def test_a_planted_bug_is_caught_as_the_page_says(bug: PlantedBug) -> None:
     verdict = verdicts(bug)
     assert caught_by_default(verdict), verdict

@@ -22,6 +22,7 @@ from minipinet.fold import FoldResult
 from tests.cli_calls import finish, start
 from tests.small_data import ROOT, command, environment
 from tests.small_runs import DATA, SMALL
+from tests.thinned import thinned
 
 
 def blocks_interrupts() -> bool:
@@ -127,7 +128,7 @@ def test_no_process_outlives_the_one_that_was_killed(number: int, tasks: int) ->
         assert process.returncode == -number
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.2, 0.4, 0.6])
+@pytest.mark.parametrize("delay", thinned([0.0, 0.2, 0.4, 0.6]))
 def test_no_process_outlives_a_run_that_was_killed_as_it_began(tmp_path: Path, delay: float) -> None:
     words = ["train", "--folds", "4", "--jobs", "4", "--epochs", "100000", "--quiet", "--run-dir", "run"]
     process = start(*words, cwd=tmp_path)
@@ -150,7 +151,7 @@ def test_no_more_processes_than_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [1, 2, 3, 3]
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("delay", thinned([0.1, 0.0, 0.5, 0.25]))
 def test_ctrl_c_while_the_processes_start_is_one_line(tmp_path: Path, delay: float) -> None:
     words = ["train", "--folds", "4", "--jobs", "4", "--epochs", "100000", "--quiet", "--run-dir", "run"]
     process = start(*words, cwd=tmp_path)

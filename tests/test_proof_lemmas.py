@@ -19,6 +19,7 @@ from minipinet.quotient import refine
 from minipinet.union import DisjointUnion, graph_at
 from tests import strategies, tolerances
 from tests.proof import PQ_PAIRS, batch_all, permutation_matrix, renumber
+from tests.thinned import examples
 from tests.tolerances import relative_error
 
 pytestmark = pytest.mark.invariance
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.invariance
 Permuted = tuple[DisjointUnion, Array]
 permuted_unions = strategies.permuted_unions()
 sizes = st.integers(0, 7)
-few = settings(max_examples=15)
+few = settings(max_examples=examples(15))
 
 
 @given(sizes.flatmap(strategies.permutations))

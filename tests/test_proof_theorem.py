@@ -16,11 +16,12 @@ from minipinet.union import DisjointUnion, disjoint_union
 from tests import proof, strategies
 from tests.proof import TABLES, Values, allowed, draw_params, renumber, trained, values
 from tests.seeds import shifted
+from tests.thinned import examples
 from tests.tolerances import relative_error, tree_error
 
 pytestmark = pytest.mark.invariance
 
-few = settings(max_examples=15)
+few = settings(max_examples=examples(15))
 tables = st.sampled_from(range(len(TABLES)))
 #: Weights trained for a moment: d = 7 with learned and with fixed p, q; d = 2 with biases too.
 TRAINED = [("MUTAG", "learned"), ("MUTAG", (1.0, 0.0)), ("random", "learned")]
@@ -82,7 +83,7 @@ def test_theorem_without_biases(merge: bool, drawn: tuple[DisjointUnion, Array],
     check_theorem(moved, given, pi)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(strategies.permuted_unions(), st.integers(0, 9))
 def test_theorem_of_the_oracle(drawn: tuple[DisjointUnion, Array], seed: int) -> None:
     """The same of the paper's equations written out: z(G) itself, the probabilities."""

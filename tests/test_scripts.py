@@ -176,6 +176,22 @@ def test_an_extra_is_added_to_what_is_there_and_nothing_is_installed_twice(proje
         assert project.calls() == expected
 
 
+def test_extras_that_are_added_together_are_each_there(project: Project) -> None:
+    script = project.root / "scripts" / "several"
+    script.write_text('#!/bin/bash\nsource "${0%/*}/setup.sh"; set_up "$1"\n')
+    script.chmod(0o755)
+    for script_name, extras, expected in [
+        ("several", ["lint,test"], ["venv", "pip .[sklearn,lint,test]"]),
+        ("test", [], ["pytest"]),
+        ("several", ["lint"], []),
+        ("several", ["test,docs"], ["pip .[sklearn,test,docs]"]),
+        ("several", ["docs,lint,test"], []),
+        ("train", [], []),
+    ]:
+        project.run(script_name, *extras)
+        assert project.calls() == expected
+
+
 def test_an_extra_is_added_after_training(project: Project) -> None:
     steps = [("train", ["venv", "pip .[sklearn]"]), ("test", ["pip .[sklearn,test]", "pytest"]), ("train", [])]
     for script, expected in steps:

@@ -19,6 +19,7 @@ from minipinet.quotient import Quotient, refine
 from minipinet.union import DisjointUnion, disjoint_union, graph_at
 from tests import strategies
 from tests.forms import use_form
+from tests.thinned import examples
 
 
 def matrices(rows: SelectedRows) -> tuple[Array, Array]:
@@ -76,7 +77,7 @@ def test_states_come_in_the_order_of_the_graphs_that_hold_them(monkeypatch: pyte
     assert (np.maximum.accumulate(state)[1:] - np.maximum.accumulate(state)[:-1] <= 1).all()
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(union=strategies.unions())
 def test_batches_are_the_same(union: DisjointUnion) -> None:
     rng, G = np.random.default_rng(0), len(union.ptr) - 1

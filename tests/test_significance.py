@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.thinned import thinned
+
 ROOT = Path(__file__).resolve().parent.parent
 RNG_SEED = 20261128
 LEVEL = 0.05
@@ -69,7 +71,7 @@ def too_often(share: float, n: int) -> bool:
     return bool(stats.binom.sf(round(share * n) - 1, n, LEVEL) < 0.001)
 
 
-@pytest.mark.parametrize("scene", ["copies", "copies-own-folds", "copies-own-draws"])
+@pytest.mark.parametrize("scene", thinned(["copies", "copies-own-folds", "copies-own-draws"]))
 def test_case_083_a_model_and_its_copy_differ_no_more_often_than_the_level(script: Any, scene: str) -> None:
     """Trees with other seeds on MUTAG."""
     found = script.shares(script.SCENES[scene], 60, seed=RNG_SEED)

@@ -14,6 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests import thinned
 from tests.seeds import GIVEN
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,7 +88,7 @@ def test_ctrl_c_stops_all_that_was_started(tmp_path: Path, sign: signal.Signals)
 def test_case_114_one_profile_without_time_limits() -> None:
     profile = hypothesis.settings()
     assert profile.deadline is None
-    assert profile.max_examples == 40
+    assert profile.max_examples == thinned.examples(40)
     assert profile.derandomize == (GIVEN is None)
     assert profile.database is None
 
@@ -97,7 +98,7 @@ def examples(value: str | None) -> str:
     code = """
 import hypothesis
 from hypothesis import strategies as st
-from tests import seeds
+from tests import seeds, thinned
 drawn = []
 @hypothesis.settings(database=None, deadline=None, derandomize=seeds.profile()["derandomize"])
 @hypothesis.given(st.integers())

@@ -23,6 +23,7 @@ from tests.small_pairs import (
     sine_backward,
     sine_forward,
 )
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.gradient
 
@@ -58,9 +59,11 @@ def test_a_ten_thousandth_too_much_in_any_gradient_of_any_pair_is_caught(k: int)
     # The bias before the column softmax moves all nodes alike: its gradient is zero.
     zero = [which for which, g in enumerate(gradients) if np.abs(g).max() < 1e-9]
     assert len(zero) == (pair.name in ("pinet", "loss") or (".loss" in pair.name and "fixed" not in pair.name))
+    methods = pair.methods[-1:] if "taylor" in pair.methods else pair.methods
+    long = thinned(range(len(gradients)), 3)
     for which in range(len(gradients)):
         bad = spoilt(pair, which)
-        for method in ("adjoint", *(pair.methods[-1:] if "taylor" in pair.methods else pair.methods)):
+        for method in ("adjoint", *(methods if which in long else ())):
             report = check_pair(bad.forward, bad.backward, bad.inputs, rng=generator(), method=method)
             assert report.ok == (which in zero), f"{pair.name}, gradient {which}, {method}"
 
@@ -99,7 +102,7 @@ def test_verify_all_passes_and_names_every_pair() -> None:
     assert max(row.worst for row in rows if row.method == "complex") < tolerances.GRADIENT_COMPLEX
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", thinned(range(2)))
 def test_verify_all_in_single_precision_compares_with_double(seed: int) -> None:
     rows = verify_all(dtype="float32", seed=seed)
     assert all(row.ok for row in rows), [row.text for row in rows if not row.ok]
