@@ -6,6 +6,7 @@ Whatever takes arrays from outside has them from here: by `host_array` where it 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,8 +44,9 @@ def refuse_card(name: str, value: Any) -> None:
     waiting: list[tuple[str, Any]] = [(name, value)]
     met: dict[int, Any] = {}
     for place, held in waiting:  # grows on the way
-        library = library_of(type(held))
-        if library in ON_CARD:
+        kind: Any = type(held)
+        library = _on_card(kind)
+        if library is not None:
             what, way = ON_CARD[library]
             raise UsageError(
                 f"{place}: expected data on the host, got {what} on a card, which is not taken; {way} brings it over"
@@ -58,8 +60,14 @@ def refuse_card(name: str, value: Any) -> None:
             waiting += [(place + step, child) for step, child in children(held) or () if _may_be_there(type(child))]
 
 
-def _may_be_there(kind: type) -> bool:
-    return issubclass(kind, _CONTAINERS) or library_of(kind) in ON_CARD
+@functools.cache
+def _on_card(kind: Any) -> str | None:
+    """Return the library of a card that a class, or one that it is derived from, is of."""
+    return next((library for library in map(library_of, kind.__mro__) if library in ON_CARD), None)
+
+
+def _may_be_there(kind: Any) -> bool:
+    return issubclass(kind, _CONTAINERS) or _on_card(kind) is not None
 
 
 def host_array(name: str, value: Any, expected: str = "an array", dtype: Any = None) -> NDArray[Any]:

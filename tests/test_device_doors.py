@@ -30,7 +30,7 @@ from minipinet.splits import hold_out, stratified_folds
 from minipinet.train import fit
 from minipinet.union import graph_at
 from minipinet.verify import check_pair, verify_function
-from tests.device_stand_in import DeviceSparse, use_stand_in
+from tests.device_stand_in import Device, DeviceSparse, use_stand_in
 from tests.small_data import two_kinds
 
 SMALL = Settings(epochs=1, hidden=4, out=2)
@@ -64,10 +64,17 @@ def there(x: Any) -> Any:
     return DeviceSparse(x) if scipy.sparse.issparse(x) else to_card(x)
 
 
+class Own(Device):
+    """A user's class of arrays on a card."""
+
+    __module__ = "own"
+
+
 DOORS: dict[str, tuple[str, Callable[[Given], Any]]] = {
     "as_graph, dense": ("A", lambda g: as_graph(there(np.eye(2)))),
     "as_graph, sparse": ("A", lambda g: as_graph(there(g.A))),
     "as_graph, rows": ("A[0]", lambda g: as_graph([there(np.ones(1))])),
+    "as_graph, a class of its own": ("A", lambda g: as_graph(Own(np.eye(2)))),
     "as_graph, X": ("X", lambda g: as_graph(g.A, there(g.X))),
     "as_graph, sparse X": ("X", lambda g: as_graph(g.A, there(scipy.sparse.csr_array(g.X)))),
     "Graph, A": ("A", lambda g: Graph(there(g.A), g.X)),
