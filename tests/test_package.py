@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "minipinet"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 MODULES = [module.name for module in pkgutil.walk_packages([str(PACKAGE)], "minipinet.")]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, LINE_LENGTH = SETTINGS["project"], SETTINGS["tool"]["ruff"]["line-length"]
 
 
 def name_of(path: Path) -> str:
@@ -113,6 +114,13 @@ def test_the_command_and_the_data_files_are_declared() -> None:
 def test_no_file_is_long(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
     assert lines < 300
+
+
+# ruff holds the files in Python to the same.
+@pytest.mark.parametrize("path", [p for p in project_files() if p.suffix in (".cu", ".h", ".cpp")], ids=name_of)
+def test_no_line_of_a_kernel_is_long(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert {n: line for n, line in enumerate(lines, 1) if len(line) > LINE_LENGTH} == {}
 
 
 @pytest.mark.parametrize("path", project_files(), ids=name_of)

@@ -1,7 +1,7 @@
 // The step of minipinet/optim.py over the parameters of all folds, and what counts steps.
 
-// The leaves stand one after the other, each with its K folds: ends[l] is where leaf l ends. The first `decayed` numbers
-// have the penalty l2 w^2. A fold whose batch is empty (it has fewer batches than another) stays as it is.
+// The leaves stand one after the other, each with its K folds: ends[l] is where leaf l ends. The first `decayed`
+// numbers have the penalty l2 w^2. A fold whose batch is empty (it has fewer batches than another) stays as it is.
 // Element: each parameter.
 extern "C" __global__ void adam(real *w, const real *dw, real *m, real *v, const size *steps, const int *id,
                                 const size *ends, size leaves, size K, size B, size decayed, double lr, double l2,

@@ -1,8 +1,8 @@
 // A batch cut out of the data set on the card: the graphs' rows one after the other, in buffers of fixed size.
 //
-// K folds are trained at once, each with a batch of B graphs (fewer in the last: id -1). The data set holds each graph's
-// own quotient; ptr[m * (G + 1) + g] is where graph g's part of table m starts. Tables: 0, 1, 2 the states of the three
-// levels, 3 and 4 the entries of the two layers.
+// K folds are trained at once, each with a batch of B graphs (fewer in the last: id -1). The data set holds each
+// graph's own quotient; ptr[m * (G + 1) + g] is where graph g's part of table m starts. Tables: 0, 1, 2 the states of
+// the three levels, 3 and 4 the entries of the two layers.
 //
 // Beyond the last row of a batch stays what an earlier one left: no entry leads there, and such a state has no graph.
 
@@ -108,9 +108,10 @@ extern "C" __global__ void batch_entries(const int *all_column, const real *all_
     entry[at] = entries[b] + all_entry[from];
 }
 
-// The states that are pooled: their graph (-1 beyond the last) and how many of its nodes they stand for. Element: (k, r).
-extern "C" __global__ void batch_counts(const real *all_count, const size *ptr, const int *id, const int *off, int *graph,
-                                        real *count, size K, size B, size cap, size G) {
+// The states that are pooled: their graph (-1 beyond the last) and how many of its nodes they stand for.
+// Element: (k, r).
+extern "C" __global__ void batch_counts(const real *all_count, const size *ptr, const int *id, const int *off,
+                                        int *graph, real *count, size K, size B, size cap, size G) {
     size t = element();
     if (t >= K * cap) return;
     size r = cut(t, cap), k = t;

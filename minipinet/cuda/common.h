@@ -1,7 +1,8 @@
 // Before every kernel file: `real` is chosen at compile time, all sizes are 64-bit. What one thread does stands after
 // "Element" at each kernel: a number of the output, a row, or what a graph has in a column.
 //
-// No thread waits for another or adds to what another wrote: each number is the work of one, and each sum has one order.
+// No thread waits for another or adds to what another wrote: each number is the work of one, and each sum has one
+// order.
 #ifndef REAL
 #define REAL float
 #endif

@@ -67,8 +67,8 @@ extern "C" __global__ void propagate_backward(const real *dH, const real *pq, co
     dM[((k * 2 + stack) * columns + j) * F + f] = scale(p, deg[k * columns + j]) * sum;
 }
 
-// What each row and each column adds to dp and dq: s_i is a factor of row i of H and s_j of every term that M_j is in, so
-// s_i dL/ds_i = <dH_i, H_i> from the rows and <dM_i, M_i> from the columns; d ln(s) / dp = -s^2 (1 - deg) / 2.
+// What each row and each column adds to dp and dq: s_i is a factor of row i of H and s_j of every term that M_j is in,
+// so s_i dL/ds_i = <dH_i, H_i> from the rows and <dM_i, M_i> from the columns; d ln(s) / dp = -s^2 (1 - deg) / 2.
 // Element: (k, stack, row or column), the columns after the rows.
 extern "C" __global__ void pq_terms(const real *dH, const real *H, const real *dM, const real *M, const real *pq,
                                     const int *first, const int *own, const real *deg, real *terms, size K, size rows,
@@ -98,8 +98,8 @@ extern "C" __global__ void pq_terms(const real *dH, const real *H, const real *d
     terms[(both * 2 + 1) * n + i] = to_q;
 }
 
-// The parts of sums of n numbers each: part i adds up every parts-th number from the i-th on. `gate_backward` adds up the
-// parts, so that a sum over all rows is not one thread's work. Element: (sum, part).
+// The parts of sums of n numbers each: part i adds up every parts-th number from the i-th on. `gate_backward` adds up
+// the parts, so that a sum over all rows is not one thread's work. Element: (sum, part).
 extern "C" __global__ void sum_parts(const real *x, double *part, size sums, size n, size parts) {
     size t = element();
     if (t >= sums * parts) return;
@@ -109,7 +109,8 @@ extern "C" __global__ void sum_parts(const real *x, double *part, size sums, siz
     part[t * parts + first] = sum;
 }
 
-// dp_raw[k, stack, layer, p or q], of q_raw too, from the sum of the parts: the gate's slope is 4 p (1 - p). Element: (k, stack, p or q).
+// dp_raw[k, stack, layer, p or q], of q_raw too, from the sum of the parts: the gate's slope is 4 p (1 - p).
+// Element: (k, stack, p or q).
 extern "C" __global__ void gate_backward(const double *part, const real *pq, real *dp_raw, size K, size parts,
                                          size layer) {
     size t = element();

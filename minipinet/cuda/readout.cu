@@ -3,8 +3,8 @@
 // H and its like hold both stacks, attention before features. start[k * step + b] is graph b's first row in fold k.
 
 // Z_A[k, r, a] = count exp(H - max) / sum, over the rows of each graph. Element: (k, b, a).
-extern "C" __global__ void softmax_forward(const real *H, const real *count, const int *start, real *Z_A, size K, size B,
-                                           size cap, size F, size step) {
+extern "C" __global__ void softmax_forward(const real *H, const real *count, const int *start, real *Z_A, size K,
+                                           size B, size cap, size F, size step) {
     size t = element();
     if (t >= K * B * F) return;
     size a = cut(t, F), b = cut(t, B), k = t;
@@ -22,8 +22,8 @@ extern "C" __global__ void softmax_forward(const real *H, const real *count, con
 }
 
 // In dH, which holds dZ_A on entry: dH = Z_A (dZ_A - s), s the graph's sum of Z_A dZ_A. Element: (k, b, a).
-extern "C" __global__ void softmax_backward(const real *Z_A, const int *start, real *dH, size K, size B, size cap, size F,
-                                            size step) {
+extern "C" __global__ void softmax_backward(const real *Z_A, const int *start, real *dH, size K, size B, size cap,
+                                            size F, size step) {
     size t = element();
     if (t >= K * B * F) return;
     size a = cut(t, F), b = cut(t, B), k = t;
@@ -71,8 +71,8 @@ extern "C" __global__ void pool_backward(const real *dP, const real *Z_A, const 
 }
 
 // out = H + b, with relu if asked for; rows beyond the last stay 0. Element: (k, stack, r, f).
-extern "C" __global__ void bias_relu(const real *H, const real *b, const int *start, real *out, size K, size B, size cap,
-                                     size F, size step, size relu) {
+extern "C" __global__ void bias_relu(const real *H, const real *b, const int *start, real *out, size K, size B,
+                                     size cap, size F, size step, size relu) {
     size t = element(), at = t;
     if (t >= K * 2 * cap * F) return;
     size f = cut(t, F), r = cut(t, cap), stack = cut(t, 2), k = t;
