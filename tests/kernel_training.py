@@ -19,6 +19,7 @@ from minipinet.params import PiNetParams, init_params
 from minipinet.quotient import Quotient
 from minipinet.settings import LEARNED, Settings
 from minipinet.verify.pairs import draw
+from tests.fences import Fenced
 from tests.kernels_on_host import HostLauncher
 from tests.tolerances import relative_error, tree_error
 
@@ -37,7 +38,7 @@ class Training(Card):
         pq: Array | None = None,
         l2: float = 0.0,
         kernels: dict[str, Any] | None = None,
-        launcher: type[HostLauncher] = HostLauncher,
+        launcher: type[HostLauncher] = Fenced,
     ) -> None:
         dtype, n = folds[0].W_D.dtype.name, max(map(len, orders))
         fixed: Any = LEARNED if pq is None else tuple(map(tuple, pq.tolist()))

@@ -28,26 +28,21 @@ from tests.gpu_scripts import skip_or_fail
 HEADER = Path(__file__).with_name("kernels_on_host.h")
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
 BLOCK = 32  #: threads, as in the header: a launch has whole blocks
+#: -Wconversion: a number that is put into a smaller one without a cast is an error.
+FLAGS = ["-O1", "-Wall", "-Wconversion", "-Wno-unknown-pragmas", "-Werror", "-shared", "-fPIC"]
 REAL = {"float32": "float", "float64": "double"}
 
 
 def wrapper(text: str) -> str:
-    """Return functions that launch each kernel of a source."""
+    """Return functions that launch each kernel of a source, from one thread to before another."""
     lines = []
     for name, parameters in SIGNATURE.findall(text):
         words = " ".join(parameters.split())
         names = ", ".join(re.findall(r"(\w+)(?:,|$)", words))
         lines.append(
-            f'extern "C" void launch_{name}(size thread_from, size thread_to, {words}) {{\n'
-            "    for (size thread = thread_from; thread < thread_to; thread++) {\n"
-            "        blockIdx.x = thread / blockDim.x, threadIdx.x = thread % blockDim.x;\n"
-            f"        {name}({names});\n"
-            "    }\n}\n"
+            f'extern "C" size launch_{name}(size thread_from, size thread_to, {words}) {{\n'
+            f"    return run(thread_from, thread_to, [&] {{ {name}({names}); }});\n}}\n"
         )
-    lines.append(
-        'extern "C" size element_of(unsigned block, unsigned thread) {\n'
-        "    blockIdx.x = block, threadIdx.x = thread;\n    return element();\n}\n"
-    )
     return "".join(lines)
 
 
@@ -60,13 +55,13 @@ def compile_sources(texts: dict[str, str], dtype: str) -> dict[str, Any]:
         for file, text in texts.items():
             path, library = Path(folder) / f"{file}.cpp", Path(folder) / f"{file}.so"
             path.write_text(f'#include "{HEADER}"\n{text}\n{wrapper(text)}', encoding="utf-8")
-            flags = ["-O1", "-Wall", "-Wno-unknown-pragmas", "-Werror", "-shared", "-fPIC", f"-DREAL={REAL[dtype]}"]
-            subprocess.run(["g++", *flags, str(path), "-o", str(library)], check=True)
+            words = ["g++", *FLAGS, f"-DREAL={REAL[dtype]}", str(path), "-o", str(library)]
+            done = subprocess.run(words, check=False, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
             loaded = ctypes.CDLL(str(library))
             for name, _ in SIGNATURE.findall(text):
                 kernels[name] = getattr(loaded, f"launch_{name}")
-            kernels["element_of"] = loaded.element_of
-    kernels["element_of"].restype = ctypes.c_longlong
+                kernels[name].restype = ctypes.c_longlong
     return kernels
 
 
@@ -94,7 +89,7 @@ class HostLauncher:
 
     def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
         self.launched.append(kernel)
-        self.run(kernel, 0, -(-elements // BLOCK) * BLOCK, arguments)
+        self.run(kernel, 0, -(-elements // BLOCK) * BLOCK, self.values(arguments))
 
     def product(self, a: Array, b: Array, out: Array, *, turned: str | None = None) -> None:
         first, second, last = (on_card(x).host for x in (a, b, out))
@@ -103,15 +98,20 @@ class HostLauncher:
         second = second.swapaxes(-1, -2) if turned == "b" else second
         np.matmul(first, second, out=last)
 
-    def run(self, kernel: str, first: int, last: int, arguments: tuple[Any, ...]) -> None:
+    def values(self, arguments: tuple[Array | int | float | None, ...]) -> list[Any]:
+        """Return what C is given for arguments."""
+        return [self._value(argument) for argument in arguments]
+
+    def run(self, kernel: str, first: int, last: int, values: list[Any]) -> None:
         """Run threads, one after the other."""
-        self.kernels[kernel](ctypes.c_longlong(first), ctypes.c_longlong(last), *map(self._argument, arguments))
+        stopped = self.kernels[kernel](ctypes.c_longlong(first), ctypes.c_longlong(last), *values)
+        assert stopped < 0, f"{kernel}: thread {stopped} touches what it must not"
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         run()
         return run
 
-    def _argument(self, value: Array | int | float | None) -> Any:
+    def _value(self, value: Array | int | float | None) -> Any:
         if value is None:
             return ctypes.c_void_p(0)
         if isinstance(value, int | float):
@@ -130,9 +130,9 @@ class EachAlone(HostLauncher):
         tables = [a.host.view(f"u{a.itemsize}").ravel() for a in arguments if isinstance(a, Device)]
         before = [table.copy() for table in tables]
         after, written = [table.copy() for table in tables], [np.zeros(table.size, bool) for table in tables]
-        threads = -(-elements // BLOCK) * BLOCK
-        for thread in range(threads):
-            self.run(kernel, thread, thread + 1, arguments)
+        values = self.values(arguments)
+        for thread in range(-(-elements // BLOCK) * BLOCK):
+            self.run(kernel, thread, thread + 1, values)
             # All changes before any is undone: two arguments may be one table.
             changes = [np.flatnonzero(table != was) for table, was in zip(tables, before, strict=True)]
             ends = [table[changed] for table, changed in zip(tables, changes, strict=True)]

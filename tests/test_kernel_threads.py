@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from minipinet._array import to_card, to_host
-from minipinet.cuda.launch import SOURCES, source
 from minipinet.datasets import load_dataset
 from minipinet.params import gate_forward
 from minipinet.quotient import refine
 from tests import tolerances
 from tests.device_stand_in import use_stand_in
 from tests.kernel_training import Training, drawn, worst_of_an_epoch
-from tests.kernels_on_host import EachAlone, HostLauncher, compile_sources, kernels_of
+from tests.kernels_on_host import EachAlone, HostLauncher
+from tests.planted_kernels import kernels_with
 
 
 @pytest.fixture(autouse=True)
@@ -36,24 +36,11 @@ def test_no_thread_writes_or_needs_what_another_writes() -> None:
     step_thread_by_thread()
 
 
-#: Two threads for one number; and a thread that goes on with its neighbour's.
-RACES = [
-    ("readout", "size t = element(), at = t;", "size t = element() / 2, at = t;", "two threads write one number"),
-    ("adam", "size t = element();", "size t = element() / 2;", "two threads write one number"),
-]
-
-
-@pytest.mark.parametrize(("file", "right", "wrong", "said"), RACES)
-def test_a_planted_race_is_seen(file: str, right: str, wrong: str, said: str) -> None:
-    texts = {name: source(name) for name in SOURCES}
-    assert right in texts[file]
-    texts[file] = texts[file].replace(right, wrong, 1)
-    with pytest.raises(AssertionError, match=said):
-        step_thread_by_thread(compile_sources(texts, "float64"))
-
-
-def test_a_threads_number_has_64_bits() -> None:
-    assert kernels_of("float32")["element_of"](2**28, 31) == 2**33 + 31
+@pytest.mark.parametrize("kernel", ["bias_relu", "adam"])
+def test_a_planted_race_is_seen(kernel: str) -> None:
+    (kernels,) = kernels_with((kernel, "element()", "element() / 2"))
+    with pytest.raises(AssertionError, match=f"{kernel}: two threads write one number"):
+        step_thread_by_thread(kernels)
 
 
 def at_the_ends(C: int, kernels: dict[str, Any] | None = None) -> float:
@@ -75,11 +62,9 @@ def test_at_the_ends_of_the_range(C: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_softmax_without_its_maximum_is_seen() -> None:
-    texts = {name: source(name) for name in SOURCES}
-    assert "exp(x[r * F] - top)" in texts["readout"]
-    texts["readout"] = texts["readout"].replace("exp(x[r * F] - top)", "exp(x[r * F])")
+    (kernels,) = kernels_with(("softmax_forward", "exp(x[r * F] - top)", "exp(x[r * F])"))
     try:
-        error = at_the_ends(2, compile_sources(texts, "float64"))
+        error = at_the_ends(2, kernels)
     except AssertionError:
         return
     assert not error < tolerances.FAST_STEEP

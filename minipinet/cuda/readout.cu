@@ -11,9 +11,8 @@ extern "C" __global__ void softmax_forward(const real *H, const real *count, con
     size from = start[k * step + b], to = start[k * step + b + 1];
     const real *x = H + k * 2 * cap * F + a;
     real *z = Z_A + k * cap * F + a;
-    if (from == to) return;
-    real top = x[from * F], sum = 0;
-    for (size r = from + 1; r < to; r++) top = x[r * F] > top ? x[r * F] : top;
+    real top = 0, sum = 0;
+    for (size r = from; r < to; r++) top = r == from || x[r * F] > top ? x[r * F] : top;
     for (size r = from; r < to; r++) {
         z[r * F] = count[k * cap + r] * exp(x[r * F] - top);
         sum += z[r * F];
@@ -121,7 +120,7 @@ extern "C" __global__ void cross_entropy(real *logits, const real *b_D, const in
     real log_sum = log1p(rest), of_y = z[y[g]] - z[top] - log_sum;
     for (size c = 0; c < C; c++) {
         real log_p = z[c] - z[top] - log_sum;
-        d[c] = (c == (size)y[g] ? expm1(log_p) : exp(log_p)) / here;
+        d[c] = (c == (size)y[g] ? expm1(log_p) : exp(log_p)) / (real)here;
     }
     loss[k * B + b] = -of_y;
     right[k * B + b] = top == (size)y[g];
