@@ -14,7 +14,7 @@ from tests.kernels_on_host import BLOCK, HostLauncher
 
 C = ctypes.CDLL(None)
 #: Bytes on both sides of an array that nobody may touch.
-FENCE = 2**24
+FENCE = 2**20
 #: The number of a thread that is 0 where it is put into 32 bits.
 FAR = 2**32
 
