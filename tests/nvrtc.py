@@ -12,6 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tests.thinned import thinned
+
+#: Kinds of cards that the kernels are translated for, with the type that is put for REAL.
+TRANSLATIONS = thinned([
+    ("sm_75", "float"), ("sm_75", "double"), ("sm_80", "double"), ("sm_80", "float"),
+    ("sm_90", "float"), ("sm_90", "double"), ("sm_100", "double"), ("sm_100", "float"),
+])  # fmt: skip
 #: What CuPy 14 adds to a module's own options, besides folders of headers and the kind of card.
 CUPY_OPTIONS = ("--std=c++17", "-ftz=true", "--device-as-default-execution-space")
 

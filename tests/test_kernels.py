@@ -24,7 +24,7 @@ from minipinet.quotient import refine
 from tests import strategies, tolerances
 from tests.device_stand_in import use_stand_in
 from tests.kernel_training import Training, drawn, worst_of_an_epoch
-from tests.thinned import thinned
+from tests.nvrtc import TRANSLATIONS
 from tests.tolerances import tree_error
 
 PLAIN = np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 1.0]])
@@ -141,13 +141,7 @@ def known_to_nvcc() -> list[str]:
 
 # tests/test_kernels_nvrtc.py has them translated as on a card.
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
-@pytest.mark.parametrize(
-    ("arch", "real"),
-    thinned([
-        ("sm_75", "float"), ("sm_75", "double"), ("sm_80", "double"), ("sm_80", "float"),
-        ("sm_90", "float"), ("sm_90", "double"), ("sm_100", "double"), ("sm_100", "float"),
-    ]),
-)  # fmt: skip
+@pytest.mark.parametrize(("arch", "real"), TRANSLATIONS)
 def test_kernels_compile_for_cards(arch: str, real: str, tmp_path: Path) -> None:
     if arch not in known_to_nvcc():
         pytest.skip(f"this nvcc knows no {arch}")

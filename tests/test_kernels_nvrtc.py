@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minipinet.cuda import launch
-from tests.nvrtc import Library, find_nvrtc, supported
-from tests.thinned import thinned
+from tests.nvrtc import TRANSLATIONS, Library, find_nvrtc, supported
 
 pytestmark = pytest.mark.skipif(
     find_nvrtc() is None, reason="there is no NVRTC: NVIDIA's toolkit brings it, and so does the extra 'nvrtc'"
@@ -21,13 +20,7 @@ def compile_kernels(monkeypatch: pytest.MonkeyPatch, real: str, arch: str) -> li
     return list(launch._compile.__wrapped__(real))
 
 
-@pytest.mark.parametrize(
-    ("arch", "real"),
-    thinned([
-        ("sm_75", "float"), ("sm_75", "double"), ("sm_80", "double"), ("sm_80", "float"),
-        ("sm_90", "float"), ("sm_90", "double"), ("sm_100", "double"), ("sm_100", "float"),
-    ]),
-)  # fmt: skip
+@pytest.mark.parametrize(("arch", "real"), TRANSLATIONS)
 def test_kernels_compile_as_on_a_card(monkeypatch: pytest.MonkeyPatch, real: str, arch: str) -> None:
     kernels = [name for file in launch.SOURCES for name in launch.names(file)]
     assert compile_kernels(monkeypatch, real, arch) == kernels
