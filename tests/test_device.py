@@ -53,12 +53,12 @@ LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
 
 
 def stand_in(
-    count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None, sparse: Any = None
+    count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None, sparse: Any = 1
 ) -> types.ModuleType:
     """Return a module named like the card's library, as far as it is asked.
 
     `count` and `compiler` are what devices there are and by what a kernel multiplies, or the error that asking raises;
-    `product` and `sparse` are the errors of a product and of one with a sparse matrix.
+    `product` is the error of a product, and `sparse` a factor of one with a sparse matrix, or its error.
     """
     module = types.ModuleType("cupy")  # without a __spec__
 
@@ -82,8 +82,8 @@ def stand_in(
         out[:] = a @ b
 
     def csr(*parts: Any) -> Any:
-        answer(sparse)
-        return _array.csr(*parts)
+        data, *structure = parts
+        return _array.csr(answer(sparse) * data, *structure)
 
     runtime = types.SimpleNamespace(getDeviceCount=lambda: answer(count))
     vars(module).update(
@@ -153,6 +153,10 @@ def products(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             stand_in(compiler=3),
             r"the card doubles 0, 1, 2 and 3 to \[0\.0, 3\.0, 6\.0, 9\.0\], with the products \[18",
+        ),
+        (
+            stand_in(sparse=2),
+            r"the card doubles 0, 1, 2 and 3 to \[0\.0, 2.* and the squares \[0\.0, 8\.0, 32\.0, 72\.0\]$",
         ),
         (None, f"CuPy is not installed: {INSTALL}$"),
     ],

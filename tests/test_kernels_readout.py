@@ -17,6 +17,7 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
     use_stand_in(monkeypatch)
     launch, nan = HostLauncher(dtype), np.nan
     start = to_card(np.array([0, 2], np.int32))
+    one = np.array([0, 1], np.int32)  # a graph of one row
     # A stack of attention and one of features: (1, 2, 2, 1).
     H = to_card(np.array([[[[1.0], [1.0]], [[nan], [-1.0]]]], dtype))
     Z_A, P, graph = to_card((np.ones((1, 2, 1), dtype), np.zeros((1, 1, 1, 1), dtype), np.zeros((1, 2), np.int32)))
@@ -27,6 +28,12 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
     assert np.array_equal(to_host(dH).ravel(), [nan, 0, 0, 0], equal_nan=True)
     launch("pool_backward", 4, to_card(np.full(P.shape, nan, dtype)), Z_A, H, graph, dH, 1, 1, 2, 1)
     assert np.isnan(to_host(dH)).all()
+    launch("softmax_forward", 1, H, to_card(np.ones((1, 2), dtype)), start, Z_A, 1, 1, 2, 1, 2)
+    assert np.array_equal(to_host(Z_A).ravel(), [0.5, 0.5])
+    launch(
+        "softmax_forward", 1, to_card(np.full(4, nan, dtype)), *to_card((np.ones(2, dtype), one)), Z_A, 1, 1, 2, 1, 2
+    )
+    assert np.array_equal(to_host(Z_A).ravel(), [nan, 0.5], equal_nan=True)
     dR, R = to_card((np.array([nan, 2.0, 2.0], dtype), np.array([0.0, 0.0, 1.0], dtype)))
     launch("relu_backward", 3, dR, R, 3)
     assert np.array_equal(to_host(dR), [nan, 0, 2], equal_nan=True)
