@@ -97,12 +97,15 @@ def try_card(library: ModuleType) -> str | None:
         return f"expected CuPy {'.'.join(map(str, OLDEST_CUPY))} or later, got {library.__version__}"
     x = library.arange(4, dtype="float32")
     library.RawModule(code=_DOUBLE, options=()).get_function("twice")((1,), (4,), (x,))
-    products = library.empty((2, 2), "float32")
-    _cublas(library).product(x.reshape(2, 2), x.reshape(2, 2), products)
+    products, M = library.empty((2, 2), "float32"), x.reshape(2, 2)
+    _cublas(library).product(M, M, products)
+    of_library = library.matmul(M, M)  # which may find another cuBLAS, or none
     squares = csr(x, library.arange(4, dtype="int32"), library.arange(5, dtype="int32"), (4, 4)) @ x.reshape(4, 1)
-    found = [to_host(each).ravel().tolist() for each in (x, products, squares)]
-    if found != [[0, 2, 4, 6], [8, 12, 24, 44], [0, 4, 16, 36]]:
-        return "the card doubles 0, 1, 2 and 3 to {}, with the products {} and the squares {}".format(*found)
+    found = [to_host(each).ravel().tolist() for each in (x, products, of_library, squares)]
+    if found != [[0, 2, 4, 6], [8, 12, 24, 44], [8, 12, 24, 44], [0, 4, 16, 36]]:
+        return "the card doubles 0, 1, 2 and 3 to {}, with the products {}, by CuPy {}, and the squares {}".format(
+            *found
+        )
     return None
 
 

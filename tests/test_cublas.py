@@ -115,6 +115,13 @@ def test_a_library_that_is_not_found_is_told(pathfinder: Any, monkeypatch: pytes
         load(99)
 
 
+@pytest.mark.usefixtures("fake")
+def test_a_library_of_another_version_of_cuda_is_not_taken() -> None:
+    assert load(12)._name.endswith("libcublas.so.12")
+    with pytest.raises(OSError, match=r"^cuBLAS is not found: tried libcublas\.so\.99, cublas64_99\.dll$"):
+        load(99)
+
+
 class Capturing:
     """A double of a stream."""
 

@@ -53,12 +53,13 @@ LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
 
 
 def stand_in(
-    count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None, sparse: Any = 1
+    count: Any = 1, version: str = "13.4.0", compiler: Any = 2, product: Any = None, sparse: Any = 1, matmul: Any = 1
 ) -> types.ModuleType:
     """Return a module named like the card's library, as far as it is asked.
 
     `count` and `compiler` are what devices there are and by what a kernel multiplies, or the error that asking raises;
-    `product` is the error of a product, and `sparse` a factor of one with a sparse matrix, or its error.
+    `product` is the error of a product, and `matmul` and `sparse` factors of the
+    library's own and of one with a sparse matrix, or their errors.
     """
     module = types.ModuleType("cupy")  # without a __spec__
 
@@ -89,6 +90,7 @@ def stand_in(
     vars(module).update(
         __version__=version, cuda=types.SimpleNamespace(runtime=runtime), arange=np.arange, RawModule=raw_module,
         empty=np.empty, multiply_by_cublas=multiply, csr=csr,
+        matmul=lambda a, b: answer(matmul) * (a @ b),
     )  # fmt: skip
     return module
 
@@ -153,6 +155,14 @@ def products(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             stand_in(compiler=3),
             r"the card doubles 0, 1, 2 and 3 to \[0\.0, 3\.0, 6\.0, 9\.0\], with the products \[18",
+        ),
+        (
+            stand_in(matmul=ImportError("libcublas.so.12: cannot open shared object file")),
+            rf"{LACKS} \(ImportError: libcublas\.so\.12: cannot open shared object file\)",
+        ),
+        (
+            stand_in(matmul=2),
+            r"the card doubles 0, 1, 2 and 3 to .*, by CuPy \[16\.0, 24\.0, 48\.0, 88\.0\], and the squares",
         ),
         (
             stand_in(sparse=2),

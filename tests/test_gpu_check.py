@@ -86,6 +86,13 @@ def test_tests_that_take_too_long_are_ended_and_the_benchmark_is_started(tmp_pat
     assert " --minutes 4" in bench
 
 
+@pytest.mark.parametrize("python", ["/nonexistent/python", "python -X dev"])
+def test_a_python_that_is_not_there_is_one_line(python: str) -> None:
+    done = gpu_check(python=python)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"gpu_check: there is no program {python} (PYTHON=FILE chooses a Python)\n"
+
+
 def test_nothing_is_started_where_something_is_missing(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\necho "$*" >> "{tmp_path}/asked"\nexit 1\n', encoding="utf-8")

@@ -7,6 +7,7 @@ import ctypes
 import importlib
 import weakref
 from ctypes import POINTER, c_double, c_float, c_int, c_longlong, c_size_t, c_void_p
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -112,7 +113,9 @@ def load(major: int) -> ctypes.CDLL:
     tried = [f"libcublas.so.{major}", f"cublas64_{major}.dll"]
     # What newer CuPys find NVIDIA's libraries with; where it is not there, or finds nothing, the system may.
     with contextlib.suppress(Exception):
-        tried.insert(0, importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib("cublas").abs_path)
+        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib("cublas").abs_path
+        if Path(found).name.startswith(tuple(tried)):  # else another's: PyTorch may bring that of a newer CUDA
+            tried.insert(0, found)
     for name in tried:
         try:
             library = ctypes.CDLL(name)
