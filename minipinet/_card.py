@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import re
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -49,7 +50,7 @@ OLDEST_CUPY = 13, 4
 #: What counts of a version: of 14.0a1 the numbers 14 and 0.
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
 #: How CuPy comes with all that it needs.
-INSTALL = "pip install 'minipinet[cuda12]' or, in the project's folder, '.[cuda12]' (cuda13 for a driver of CUDA 13)"
+INSTALL = "pip install 'minipinet[cuda12]' or, in the project's folder, -e '.[cuda12]' (cuda13 for a driver of CUDA 13)"
 #: What CuPy names that finds no card, and what it cannot do without.
 _NO_CARD = re.compile("cudaErrorInsufficientDriver|cudaErrorNoDevice")
 _NO_LIBRARY = re.compile("DynamicLibNotFound|lib(nvrtc|cublas|nvJitLink|cudart|cusparse)")
@@ -76,7 +77,7 @@ def card_problem() -> str | None:
             return f"CuPy is not installed: {INSTALL}"
         reason = reason_of(error)
         if _NO_CARD.search(reason):
-            return f"there is no NVIDIA driver or card ({reason})"
+            return f"there is no NVIDIA driver or card, or the driver is too old for this CuPy ({reason})"
         if _NO_LIBRARY.search(reason):
             return f"CuPy lacks a library of NVIDIA's: {INSTALL} ({reason})"
         if _NO_MEMORY.search(reason):
@@ -136,7 +137,8 @@ def card_failures(smaller: str) -> Iterator[None]:
 
 
 def _lacks_library(error: Exception) -> bool:
-    return isinstance(error, ImportError | OSError | RuntimeError) and _NO_LIBRARY.search(str(error)) is not None
+    asked = not ON_CARD.keys().isdisjoint(sys.modules)  # else it is another library that lacks one
+    return asked and isinstance(error, ImportError | OSError | RuntimeError) and bool(_NO_LIBRARY.search(str(error)))
 
 
 def _sentence(error: Exception, smaller: str) -> str:

@@ -48,7 +48,8 @@ class OutOfMemoryError(MemoryError):
     """What it raises where others have all of a card's memory."""
 
 
-INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, '\.\[cuda12\]' \(cuda13 .* CUDA 13\)"
+INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, -e '\.\[cuda12\]' \(cuda13 .* CUDA 13\)"
+NO_CARD = "there is no NVIDIA driver or card, or the driver is too old for this CuPy"
 LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
 
 
@@ -130,11 +131,11 @@ def products(monkeypatch: pytest.MonkeyPatch) -> None:
         # What CuPy 14.2 raises where there is no driver, no card, and without its extra ctk.
         (
             stand_in(CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")),
-            r"there is no NVIDIA driver or card \(CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver",
+            rf"{NO_CARD} \(CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver",
         ),
         (
             stand_in(CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")),
-            r"there is no NVIDIA driver or card \(CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device",
+            rf"{NO_CARD} \(CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device",
         ),
         (
             stand_in(compiler=DynamicLibNotFoundError('Failure finding "libnvrtc.so.13 or libnvrtc.so.12"')),
@@ -236,6 +237,12 @@ def test_a_card_that_works_is_used(version: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "cupy", stand_in(version=version))
     assert card_problem() is None
     assert check_device("auto") == check_device("cuda") == "cuda"
+
+
+def test_an_error_of_another_library_stays_where_no_card_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    with pytest.raises(RuntimeError, match=r"^libcudart\.so missing$"), card_failures("less"):
+        raise RuntimeError("libcudart.so missing")
 
 
 def test_a_card_is_tried_once_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
