@@ -16,6 +16,9 @@ from minipinet.network import Network, Params
 from minipinet.optim import AdamState
 from minipinet.settings import Settings
 
+#: What to try where a card has too little memory for a training.
+SMALLER = "a smaller batch_size or folds_at_once"
+
 _T = TypeVar("_T")
 
 #: New parameters, Adam's new state, and over the epoch's graphs the sum of the losses and the number of right answers.
@@ -82,7 +85,7 @@ def together(
     outcomes: dict[int, Outcome | None] = dict.fromkeys(range(len(trainings)))
     failed: dict[tuple[bool, int], DivergedError | DataError] = {}
     lost: CardError | None = None
-    with training_threads(), card_failures("a smaller batch_size or folds_at_once"):
+    with training_threads(), card_failures(SMALLER):
         while outcomes:
             asks: dict[int, Ask] = {}
             for k, outcome in outcomes.items():

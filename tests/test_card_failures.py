@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from minipinet.cuda import folds
 from minipinet.cuda.cublas import CublasError
 from minipinet.errors import CardError, UsageError
 from minipinet.evaluation import evaluate, pooled, score
+from minipinet.model import pinet_forward
 from minipinet.predictor import PiNet
 from minipinet.quotient import refine
 from minipinet.runs import train_pinet
@@ -261,3 +263,21 @@ def test_what_failed_half_way_is_not_gone_on_with(failing: Callable[[int, Except
         fit_network(network, DATA.y, INDEX, more, state=state)
     failing(-1, SHORT)
     assert same_bits(fit_network(network, DATA.y, INDEX, more, state=state).params, straight.params)
+
+
+@pytest.mark.parametrize("call", [10, 11])
+def test_folds_that_had_ended_are_handed_out_when_a_scoring_fails(call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of fold 0: in the last epoch of three folds at once (call 10), and on its test graphs (11)."""
+    calls, handed = [0], []
+
+    def forward(*arguments: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == call:
+            raise SHORT
+        return pinet_forward(*arguments)
+
+    monkeypatch.setattr(evaluation, "pinet_forward", forward)
+    settings = replace(SMALL, validation=0.2)
+    with pytest.raises(CardError, match="ran out of memory"):
+        cross_validate(DATA, settings, 3, folds_at_once=3, on_fold=lambda fold: handed.append(fold.fold))
+    assert handed == [1, 2]
