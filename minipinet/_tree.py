@@ -79,15 +79,17 @@ def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
     >>> with_leaves({"b": None, "a": (1.0, [2.0])}, iter("uvw"))
     {'a': ('u', ['v']), 'b': 'w'}
     """
-    if isinstance(tree, Mapping):
-        return {key: with_leaves(tree[key], leaves) for key in sorted(tree, key=str)}
     inside = children(tree)
     if inside is None:
         return next(leaves)
     new = [with_leaves(child, leaves) for _, child in inside]
-    if isinstance(tree, list):
-        return new
-    if isinstance(tree, tuple):
-        return tree._make(new) if hasattr(tree, "_make") else tuple(new)
-    names = [f.name for f in dataclasses.fields(tree)]
-    return dataclasses.replace(tree, **dict(zip(names, new, strict=True)))
+    kind: Any = type(tree)
+    match _kind(kind):
+        case "mapping":
+            return dict(zip(sorted(tree, key=str), new, strict=True))
+        case "fields":
+            return tree._make(new)
+        case "items":
+            return new if isinstance(tree, list) else tuple(new)
+        case _:
+            return dataclasses.replace(tree, **dict(zip((f.name for f in dataclasses.fields(tree)), new, strict=True)))

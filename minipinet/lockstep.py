@@ -16,9 +16,6 @@ from minipinet.network import Network, Params
 from minipinet.optim import AdamState
 from minipinet.settings import Settings
 
-#: What to try where a card has too little memory for a training.
-SMALLER = "a smaller batch_size or folds_at_once"
-
 _T = TypeVar("_T")
 
 #: New parameters, Adam's new state, and over the epoch's graphs the sum of the losses and the number of right answers.
@@ -85,12 +82,14 @@ def together(
     outcomes: dict[int, Outcome | None] = dict.fromkeys(range(len(trainings)))
     failed: dict[tuple[bool, int], DivergedError | DataError] = {}
     lost: CardError | None = None
-    with training_threads(), card_failures(SMALLER):
+    smaller = "a smaller batch_size or folds_at_once"
+    with training_threads():
         while outcomes:
             asks: dict[int, Ask] = {}
             for k, outcome in outcomes.items():
                 try:
-                    asks[k] = next(trainings[k]) if outcome is None else trainings[k].send(outcome)
+                    with card_failures(smaller):
+                        asks[k] = next(trainings[k]) if outcome is None else trainings[k].send(outcome)
                 except StopIteration as end:
                     yield end.value
                 except (DivergedError, DataError) as error:
@@ -101,7 +100,7 @@ def together(
                 raise lost
             began = time.perf_counter()
             # Overflow is found by looking at the results, and told as a DivergedError.
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"), card_failures(smaller):
                 trained = epochs(asks) if asks else {}
             share = (time.perf_counter() - began) / max(len(asks), 1)
             outcomes = {k: Outcome(*found, share) for k, found in trained.items()}

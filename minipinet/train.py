@@ -14,13 +14,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from minipinet._array import Array, on_device
-from minipinet._card import card_failures
 from minipinet._host import numbers_below, refuse_card
 from minipinet.batch import make_batches
 from minipinet.errors import UsageError
 from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, score_batches
 from minipinet.fast.training import loss_backward, loss_forward, make_fast_batches
-from minipinet.lockstep import SMALLER, Ask, Training, alone, train_batches
+from minipinet.lockstep import Ask, Training, alone, train_batches
 from minipinet.network import Batch, Network, Params
 from minipinet.optim import AdamState, adam_init
 from minipinet.params import init_params, pq_values
@@ -275,7 +274,7 @@ def _epoch(
     for name, values in [("the loss", loss), *named_arrays(params, adam)]:
         check_finite(name, values, epoch, settings)
     if validation is not None:
-        with np.errstate(over="ignore", invalid="ignore"), card_failures(SMALLER):
+        with np.errstate(over="ignore", invalid="ignore"):
             held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
         check_finite("the validation loss", held_out.loss, epoch, settings)
         scores = held_out.loss, held_out.accuracy

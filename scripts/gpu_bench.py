@@ -161,7 +161,7 @@ def time_cross_validation(folds: int, epochs: int) -> dict[str, Any]:
 
 def is_over(options: argparse.Namespace) -> bool:
     """Return whether the time for the benchmark is over."""
-    return options.until is not None and time.monotonic() > options.until
+    return bool(time.monotonic() > options.until)
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def refused_captures() -> Iterator[list[str]]:
 def main(words: list[str] | None = None) -> int:
     """Measure, write what was found, and print it."""
     options = parse(words)
-    options.until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
+    options.until = time.monotonic() + 60 * options.minutes
     if problem := card_problem():
         print(f"gpu_bench: {problem}", file=sys.stderr)
         return 1

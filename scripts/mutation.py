@@ -116,7 +116,8 @@ def write_if_new(path: Path, content: bytes) -> None:
 def run_tool(work: Path, jobs: int, names: Sequence[str]) -> None:
     """Test the mutants named (by patterns), or all that were not tested yet."""
     environment = {name: value for name, value in os.environ.items() if name != "MINIPINET_DATA"}
-    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    # All that a test tries: a change that it could notice shall not be missed for time.
+    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MINIPINET_WHOLE"), "1")
     code = "import sys; from mutmut.__main__ import cli; sys.exit(cli())"
     subprocess.run(
         [sys.executable, "-c", code, "run", "--max-children", str(jobs), *names],

@@ -4,7 +4,7 @@ As on a card, arrays do not meet NumPy's arrays and are not taken by NumPy's fun
 argument that is not in the tables below does not exist, be it that CuPy has none or that nobody has looked it up;
 a sparse matrix is CSR or CSC of floats, with sorted columns. More than CuPy asks: no number of NumPy meets an array,
 and ``float()`` of an array is refused, since each is a copy that waits for the card. ``bool()``, ``int()`` and
-``tolist()`` are left, since a way to take or a size must be known on the host: `count_waits` counts them.
+``tolist()`` are left, since a way to take or a size must be known on the host: `tests.device_counts` counts them.
 """
 
 from __future__ import annotations
@@ -248,53 +248,6 @@ class Library(types.ModuleType):
         if name in CONSTANTS:
             return getattr(np, name)
         raise AttributeError(f"no {name} on the device")
-
-
-def count_operations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that fills with what would start work on a card; views, shapes and dtypes do not."""
-    counted: list[str] = []
-    free = "ndarray.reshape", "ndarray.transpose", "ndarray.astype", "result_type", "finfo", "empty"
-
-    def counting(kind: type, name: str) -> None:
-        plain = getattr(kind, name)
-
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            what = self.name if kind is Function else name
-            keys = args[0] if name == "__getitem__" and isinstance(args[0], tuple) else args[:1]
-            if what not in free and (name != "__getitem__" or any(isinstance(key, Device) for key in keys)):
-                counted.append(what)
-            return plain(self, *args, **kwargs)
-
-        monkeypatch.setattr(kind, name, method)
-
-    counting(Function, "__call__")
-    counting(DeviceSparse, "__matmul__")
-    operators = [f"__{turn}{name}__" for name in BOTH_SIDES for turn in ("", "r")]
-    unary = [f"__{name}__" for name in ("neg", "invert", "abs", "iadd", "isub", "imul", "itruediv")]
-    for name in (*operators, *unary, "__getitem__", "__setitem__"):
-        counting(Device, name)
-    return counted
-
-
-def count_waits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that fills with what makes the host wait for a card: numbers asked for, and copies back."""
-    waits: list[str] = []
-
-    def waiting(owner: Any, method: str, name: Callable[[Any], str | None]) -> None:
-        plain = getattr(owner, method)
-
-        def asked(*args: Any, **kwargs: Any) -> Any:
-            if what := name(args[0]):
-                waits.append(what)
-            return plain(*args, **kwargs)
-
-        monkeypatch.setattr(owner, method, asked)
-
-    waiting(Device, "__bool__", lambda _: "bool")
-    waiting(Device, "__int__", lambda _: "int")
-    waiting(Function, "__call__", lambda function: "tolist" if function.name == "ndarray.tolist" else None)
-    waiting(sys.modules["cupy"], "asnumpy", lambda _: "asnumpy")
-    return waits
 
 
 def use_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+
+from tests.flags import flag
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = "MINIPINET_REQUIRE_GPU"
@@ -33,7 +34,4 @@ def skip_or_fail(reason: str) -> NoReturn:
 
 def gpu_required() -> bool:
     """Return whether MINIPINET_REQUIRE_GPU is 1, not 0, empty or unset; a UsageError of pytest's for anything else."""
-    value = os.environ.get(REQUIRED, "")
-    if value not in ("", "0", "1"):
-        raise pytest.UsageError(f"{REQUIRED}: expected 1 where a card must be there, else 0 or nothing, got {value!r}")
-    return value == "1"
+    return flag(REQUIRED, "where a card must be there")

@@ -24,7 +24,7 @@ from minipinet.settings import Settings
 from minipinet.train import TrainState, fit, fit_network, pinet_network, start
 from tests import tolerances
 from tests.cli_calls import call
-from tests.device_stand_in import count_operations
+from tests.device_counts import count_operations
 from tests.kernel_gradients import SHAPES, kernel_errors
 from tests.kernels_on_host import HostLauncher, use_host_card
 from tests.small_data import same_bits

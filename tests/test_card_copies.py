@@ -17,7 +17,8 @@ from minipinet.params import init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.verify.planted import PlantedBug, plant
-from tests.device_stand_in import Device, count_waits, use_stand_in
+from tests.device_counts import count_waits
+from tests.device_stand_in import Device, use_stand_in
 from tests.kernels_on_host import HostLauncher
 from tests.tolerances import tree_error
 

@@ -59,8 +59,8 @@ def stand_in(
     """Return a module named like the card's library, as far as it is asked.
 
     `count` and `compiler` are what devices there are and by what a kernel multiplies, or the error that asking raises;
-    `product` is the error of a product, and `matmul` and `sparse` factors of the
-    library's own and of one with a sparse matrix, or their errors.
+    `product` is the error of a product, and `matmul` and `sparse` factors of the library's own and of one with a sparse
+    matrix, or their errors.
     """
     module = types.ModuleType("cupy")  # without a __spec__
 

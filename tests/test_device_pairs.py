@@ -25,14 +25,8 @@ from minipinet.verify.card import bound_on_card
 from minipinet.verify.pairs import Pair, example_union, layer_pairs, model_pairs
 from minipinet.verify.planted import PlantedBug, plant
 from tests import tolerances
-from tests.device_stand_in import (
-    Device,
-    brought_back,
-    count_operations,
-    count_waits,
-    host_leaves,
-    use_stand_in,
-)
+from tests.device_counts import count_operations, count_waits
+from tests.device_stand_in import Device, brought_back, host_leaves, use_stand_in
 from tests.small_data import same_bits
 from tests.small_pairs import generator
 from tests.tolerances import tree_error

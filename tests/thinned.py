@@ -6,16 +6,12 @@ run and no other one. `scripts/soak.py`, which draws other inputs too, runs all.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import TypeVar
 
-import pytest
+from tests.flags import flag
 
-GIVEN = os.environ.get("MINIPINET_WHOLE") or "0"
-if GIVEN not in ("0", "1"):
-    raise pytest.UsageError(f"MINIPINET_WHOLE: expected 0 or 1, got {GIVEN!r:.40}")
-WHOLE = GIVEN == "1"
+WHOLE = flag("MINIPINET_WHOLE", "where all shall be tried")
 
 T = TypeVar("T")
 

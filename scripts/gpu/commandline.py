@@ -96,7 +96,7 @@ def parse(
         "--least", type=least, default=0.2, help="seconds that a side is timed for in a round (%(default)s)"
     )
     parser.add_argument(
-        "--minutes", type=minutes, metavar="M",
+        "--minutes", type=minutes, default=math.inf, metavar="M",
         help="after which no data set, peer or further round is begun (no end; gpu_check: 4)",
     )  # fmt: skip
     parser.add_argument(
