@@ -43,8 +43,9 @@ def end_oneself() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def end_parent(number: int) -> None:
-    os.kill(os.getppid(), number)
+def end_process(pid: int, number: int) -> None:
+    # Not os.getppid(): whoever comes second would end the process that takes orphans.
+    os.kill(pid, number)
     time.sleep(1)
 
 
@@ -159,11 +160,11 @@ def test_a_call_after_a_broken_off_one_is_like_any_other() -> None:
 
 
 ORPHANS = """
-import sys
+import os, sys
 from minipinet._processes import run_tasks
-from tests.test_processes import end_parent
+from tests.test_processes import end_process
 if __name__ == "__main__":
-    list(run_tasks(end_parent, [(int(sys.argv[1]),)] * int(sys.argv[2]), jobs=3))
+    list(run_tasks(end_process, [(os.getpid(), int(sys.argv[1]))] * int(sys.argv[2]), jobs=3))
 """
 
 
