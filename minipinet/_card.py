@@ -6,7 +6,6 @@ import contextlib
 import functools
 import importlib
 import re
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -111,17 +110,22 @@ def try_card(library: ModuleType) -> str | None:
 
 
 @contextlib.contextmanager
-def card_failures(smaller: str) -> Iterator[None]:
+def card_failures(smaller: str, device: str = "cuda") -> Iterator[None]:
     """Raise what fails on a card in here as a CardError, chained to the error of the library; all else as it is.
+
+    For what the package itself does on a card: nothing that a caller handed in is run in here, whose errors are its
+    own. Also a decorator.
 
     Parameters
     ----------
     smaller : str
         What needs less memory, or has more of it: what to try where a card has too little.
+    device : {"cuda", "cpu"}
+        Where all this runs; on the CPU every error is left as it is.
 
     Examples
     --------
-    >>> with card_failures("fewer graphs at a time"):
+    >>> with card_failures("fewer graphs at a time", "cpu"):
     ...     print("no card is asked for anything")
     no card is asked for anything
     """
@@ -130,15 +134,14 @@ def card_failures(smaller: str) -> Iterator[None]:
     except Exception as error:
         # What loads a library says only by its text that it is one of a card's.
         of_card = CARD_ERRORS.match(f"{type(error).__module__}.") or _lacks_library(error)
-        if isinstance(error, CardError) or not of_card:
+        if device != "cuda" or isinstance(error, CardError) or not of_card:
             raise
         try_card.cache_clear()  # whoever asks for a card again has it tried again
         raise CardError(_sentence(error, smaller)) from error
 
 
 def _lacks_library(error: Exception) -> bool:
-    asked = not ON_CARD.keys().isdisjoint(sys.modules)  # else it is another library that lacks one
-    return asked and isinstance(error, ImportError | OSError | RuntimeError) and bool(_NO_LIBRARY.search(str(error)))
+    return isinstance(error, ImportError | OSError | RuntimeError) and bool(_NO_LIBRARY.search(str(error)))
 
 
 def _sentence(error: Exception, smaller: str) -> str:

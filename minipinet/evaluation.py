@@ -25,7 +25,7 @@ from minipinet.settings import whole
 #: Graphs scored at a time; a graph's scores do not depend on it.
 SCORED_AT_ONCE = 256
 #: What to try where a card has too little memory to score.
-_SMALLER = "fewer graphs at a time"
+SMALLER = "fewer graphs at a time"
 
 
 class Evaluation(NamedTuple):
@@ -85,7 +85,7 @@ def evaluate(
     index, batches = _batches_of(params, quotient, index, batch_size)
     y = class_numbers(y, quotient.counts.shape[0], params.W_D.shape[1])
     # What overflows is found in the scores.
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(_SMALLER):
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(SMALLER, device):
         evaluation = score_batches(pinet_scores(pq, device), on_device(params, device), batches, y, index)
     check_finite_scores(evaluation.logits, index)
     return evaluation
@@ -219,6 +219,7 @@ def class_numbers(y: Array, G: int, C: int) -> Array:
 def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
     """Return how PiNet scores a batch: on a card, what is not there yet is moved there, and the logits come back."""
 
+    @card_failures(SMALLER, device)
     def scores(params: Params, batch: Batch) -> Array:
         params, batch = on_device((params, batch), device)
         return to_host(pinet_forward(params, batch, pq)[0])
@@ -229,7 +230,7 @@ def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
 def _checked_logits(
     scores: Scores, params: Params, batches: Iterable[Batch], index: Array, device: str = "cpu"
 ) -> Array:
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(_SMALLER):
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(SMALLER, device):
         logits = _logits(scores, on_device(params, device), batches)
     check_finite_scores(logits, index)
     return logits

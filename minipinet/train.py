@@ -14,10 +14,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from minipinet._array import Array, on_device
+from minipinet._card import card_failures
 from minipinet._host import numbers_below, refuse_card
 from minipinet.batch import make_batches
 from minipinet.errors import UsageError
-from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, score_batches
+from minipinet.evaluation import SCORED_AT_ONCE, SMALLER, check_width, class_numbers, pinet_scores, score_batches
 from minipinet.fast.training import loss_backward, loss_forward, make_fast_batches
 from minipinet.lockstep import Ask, Training, alone, train_batches
 from minipinet.network import Batch, Network, Params
@@ -159,10 +160,14 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
     refuse_card("quotient", quotient)
     pairs, C, device = settings.pairs, whole("C", C), settings.on_this_machine().device
 
+    @card_failures(SMALLER, device)
+    def there(batch: Batch) -> Batch:
+        return on_device(batch, device)
+
     def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterable[Batch]:
         # To score, the form in which a graph's scores have the same bits in every batch; to train, the faster one.
         if rng is None:
-            return (on_device(batch, device) for batch in make_batches(quotient, index, batch_size, settings.dtype))
+            return map(there, make_batches(quotient, index, batch_size, settings.dtype))
         return make_fast_batches(quotient, index, batch_size, settings.dtype)
 
     epoch = None

@@ -147,19 +147,56 @@ def test_what_is_not_the_cards_passes_as_it_is(error: BaseException) -> None:
     assert raised.value is error
 
 
-def test_training_tells_it_from_python(failing: Callable[[int, Exception], None]) -> None:
+@pytest.mark.parametrize("error", [FAILURE, RuntimeError("libcudart.so missing"), SHORT])
+def test_on_the_cpu_nothing_is_a_cards(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(type(error)) as raised, card_failures("less", "cpu"):
+        raise error
+    assert raised.value is error
+
+    def fails(*_: Any) -> Any:
+        raise error
+
+    at_work = train_pinet(DATA, replace(SMALL, device="cpu")).model
+    monkeypatch.setattr(evaluation, "pinet_forward", fails)
+    for score_them in (lambda: at_work.predict(DATA), lambda: evaluate(at_work.params, None, QUOTIENT, DATA.y, INDEX)):
+        with pytest.raises(type(error)) as raised:
+            score_them()
+        assert raised.value is error
+
+
+@pytest.mark.parametrize("error", [FAILURE, RuntimeError("libcudart.so missing")])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_what_a_callback_raises_is_the_callers(device: str, at_once: int, error: Exception) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    settings = replace(SMALL, device=device)
     trainings: list[Callable[[], Any]] = [
-        lambda: fit(QUOTIENT, DATA.y, INDEX, SMALL, C=2),
-        lambda: train_pinet(DATA, SMALL),
-        lambda: cross_validate(DATA, SMALL, 3),
-        lambda: cross_validate(DATA, SMALL, 3, folds_at_once=3),
-        lambda: PiNetClassifier(epochs=2, device="cuda").fit(list(DATA), DATA.y),
+        lambda: fit(QUOTIENT, DATA.y, INDEX, settings, C=2, on_epoch=fails),
+        lambda: cross_validate(DATA, settings, 3, folds_at_once=at_once, on_epoch=fails),
+        lambda: cross_validate(DATA, settings, 3, folds_at_once=at_once, on_fold=fails),
     ]
-    for train in trainings:
+    for train in trainings[: 1 if device == "cpu" and at_once > 1 else 3]:
+        with pytest.raises(type(error)) as raised:
+            train()
+        assert raised.value is error
+
+
+def test_training_tells_it_from_python(failing: Callable[[int, Exception], None]) -> None:
+    one, several = "a smaller batch_size", "a smaller batch_size or folds_at_once"
+    trainings: list[tuple[str, Callable[[], Any]]] = [
+        (one, lambda: fit(QUOTIENT, DATA.y, INDEX, SMALL, C=2)),
+        (one, lambda: train_pinet(DATA, SMALL)),
+        (one, lambda: cross_validate(DATA, SMALL, 3)),
+        (several, lambda: cross_validate(DATA, SMALL, 3, folds_at_once=3)),
+        (one, lambda: PiNetClassifier(epochs=2, device="cuda").fit(list(DATA), DATA.y)),
+    ]
+    for smaller, train in trainings:
         failing(2, SHORT)
         with pytest.raises(CardError) as raised:
             train()
-        assert str(raised.value) == NO_MEMORY.format(OUT, "a smaller batch_size or folds_at_once")
+        assert str(raised.value) == NO_MEMORY.format(OUT, smaller)
         assert raised.value.__cause__ is SHORT
 
 
@@ -215,7 +252,7 @@ def test_the_command_says_how_a_run_goes_on(
     failed = call(capsys, *words)
     assert (failed.status, failed.out) == (1, "")
     assert failed.err == (
-        f"minipinet: error: {NO_MEMORY.format(OUT, 'a smaller --batch-size or --folds-at-once')}; the last checkpoint "
+        f"minipinet: error: {NO_MEMORY.format(OUT, 'a smaller --batch-size')}; the last checkpoint "
         f"is kept, and --batch-size and --device with it: go on with: minipinet {' '.join(map(str, words))} --resume\n"
     )
     assert "fold-00/checkpoint.safetensors" in files(folder)
