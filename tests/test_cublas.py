@@ -151,6 +151,7 @@ def test_a_step_with_products_is_captured_and_cupys_own_would_not_be(
     out = x.copy()
     fake.log_clear(0)
     replay = on.capture(lambda: on.product(x, x, out))  # a Notice would be an error here
+    assert replay is not None
     replay()
     assert fake.log_text() == b"stream workspace product stream workspace product "
     assert value(fake, "stream") == 77

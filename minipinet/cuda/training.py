@@ -62,7 +62,10 @@ class Card:
         self.net = Net(vector, gradient, m, v, xp.asarray(ends(like, K)), *views)
         if settings.pairs is not None:
             self.buffers.pq[:] = xp.asarray(np.asarray(settings.pairs, dtype).reshape(2, 2, 2))
-        self._replay: Callable[[], None] | None = None if captured else self._step
+        self._to_capture = captured
+        # Never a method of this object: such a circle would keep all that it has on the card until Python looks for
+        # circles, for which memory on a card is no reason.
+        self._replay: Callable[[], None] | None = None
 
     def load(self, params: Sequence[PiNetParams], adam: Sequence[AdamState]) -> None:
         """Move each fold's parameters and moments to the card."""
@@ -84,9 +87,10 @@ class Card:
         A fold without graphs stays as it is. Raises nothing of its own: a loss that is not finite is in the sums.
         """
         xp, b = self.launch.xp, self.buffers
-        if self._replay is None:
+        if self._to_capture:
             # With no graph in the batch a step changes nothing but the cursor: what a capture may run beforehand.
-            self._replay = self.launch.capture(self._step)
+            self._to_capture, self._replay = False, self.launch.capture(self._step)
+        step = self._replay or self._step
         order = np.full((self.shape.K, self.shape.n), -1, np.int32)
         for k, graphs in enumerate(orders):
             order[k, : len(graphs)] = graphs
@@ -94,7 +98,7 @@ class Card:
         b.cursor[:] = 0
         b.sums[:] = 0
         for _ in range(-(-max(map(len, orders)) // self.shape.B)):
-            self._replay()
+            step()
         return to_host(b.sums)
 
     def _step(self) -> None:

@@ -108,7 +108,8 @@ def verify_all(
     for k in chosen:
         pair = known[k]
         rows += [
-            _timed(pair.name, method, device, partial(_check, pair, method, seed, within)) for method in (*EVERY, *pair.methods)
+            _timed(pair.name, method, device, partial(_check, pair, method, seed, within))
+            for method in (*EVERY, *pair.methods)
         ]
         if single:
             rows.append(_timed(pair.name, "float32", device, partial(_compare_precisions, single[k], pair, seed)))
