@@ -71,7 +71,10 @@ def test_a_missing_card_is_one_line_before_any_test() -> None:
 @pytest.mark.parametrize("fails", ["", "pytest", "gpu_bench"])
 def test_tests_and_benchmark_are_both_started(fails: str, tmp_path: Path) -> None:
     """By a Python that fails in one of them, and wherever a missing card would be no failure."""
-    python = program(tmp_path, f'[ "$MINIPINET_REQUIRE_GPU" = 1 ] || exit 1; case "$*" in *"{fails or "nothing at all"}"*) exit 3 ;; esac')
+    python = program(
+        tmp_path,
+        f'[ "$MINIPINET_REQUIRE_GPU" = 1 ] || exit 1; case "$*" in *"{fails or "nothing at all"}"*) exit 3 ;; esac',
+    )
     done = gpu_check("--rounds", "2", python=python, folder=tmp_path, MINIPINET_REQUIRE_GPU="0")
     assert (done.returncode, done.stdout, done.stderr) == (int(bool(fails)), "", "")
     ready, tests, bench = asked(tmp_path)
