@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array, to_host, xp_of
+from minipinet._array import Array, xp_of
 from minipinet.params import PiNetParams
 
 
@@ -67,11 +67,8 @@ def pack(folds: Sequence[PiNetParams]) -> Array:
 
 
 def unpack(vector: Array, likes: Sequence[PiNetParams]) -> list[PiNetParams]:
-    """Return the parameters of each fold, of the shapes of `likes`, on the host: what `pack` was given.
-
-    They are views of one copy of the vector: this is done after every epoch.
-    """
-    leaves = leaves_of(to_host(vector), widest(likes), len(likes))
+    """Return the parameters of each fold, of the shapes of `likes`, as views of the vector: what `pack` was given."""
+    leaves = leaves_of(vector, widest(likes), len(likes))
     folds = []
     for k, like in enumerate(likes):
         own = Leaves(*(None if leaf is None else leaf[k] for leaf in leaves))
