@@ -1,4 +1,4 @@
-"""The kernels of the readout at their edges: what is not a number stays so, and of equal logits the first counts."""
+"""The kernels of the readout at their edges: what is no number, ReLU at 0, and equal logits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minipinet._array import to_card, to_host
+from minipinet.propagation import relu_backward, relu_forward
 from minipinet.readout import softmax_cross_entropy_backward, softmax_cross_entropy_forward
 from tests.device_stand_in import use_stand_in
 from tests.kernels_on_host import HostLauncher
@@ -37,6 +38,22 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
     dR, R = to_card((np.array([nan, 2.0, 2.0], dtype), np.array([0.0, 0.0, 1.0], dtype)))
     launch("relu_backward", 3, dR, R, 3)
     assert np.array_equal(to_host(dR), [nan, 0, 2], equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_slope_of_relu_at_0_is_0(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_stand_in(monkeypatch)
+    launch, features = HostLauncher(dtype), np.array([0.0, -0.0, 1.0, -1.0], dtype)
+    _, mask = relu_forward(features)
+    # One graph of four rows, with one column of attention and one of features: (1, 2, 4, 1).
+    H = to_card(np.stack([np.zeros(4, dtype), features])[None, :, :, None])
+    dP, Z_A = to_card((np.full((1, 1, 1, 1), 2.0, dtype), np.full((1, 4, 1), 0.25, dtype)))
+    dH = to_card(np.zeros(H.shape, dtype))
+    launch("pool_backward", 8, dP, Z_A, H, to_card(np.zeros((1, 4), np.int32)), dH, 1, 1, 4, 1)
+    assert to_host(dH).ravel()[4:].tolist() == relu_backward(np.full(4, 0.5), mask).tolist() == [0, 0, 0.5, 0]
+    dR = to_card(np.full(4, 0.5, dtype))
+    launch("relu_backward", 4, dR, to_card(np.maximum(features, 0)), 4)
+    assert to_host(dR).tolist() == [0, 0, 0.5, 0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
