@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +104,7 @@ def score(
     """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
     device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
-    return _checked_logits(pinet_scores(pq, device), params, batches, index, device)
+    return _checked_logits(pinet_scores(pq, device), partial(on_device, device=device), params, batches, index)
 
 
 def pooled(
@@ -123,7 +124,7 @@ def pooled(
         params, batch = on_device((params, batch), device)
         return to_host(readout_caches(params, pq, batch).dense.M)
 
-    return _checked_logits(matrices, params, batches, index, device)
+    return _checked_logits(matrices, partial(on_device, device=device), params, batches, index)
 
 
 def readout_caches(params: PiNetParams, pq: Array | None, batch: GraphBatch) -> StepwiseCache:
@@ -176,7 +177,8 @@ def score_network(network: Network, params: Params, index: Array, *, batch_size:
     """
     refuse_card("params", params)
     index = numbers_below("index", index, network.G)
-    return _checked_logits(network.scores, params, network.batches(index, whole("batch_size", batch_size), None), index)
+    batches = network.batches(index, whole("batch_size", batch_size), None)
+    return _checked_logits(network.scores, network.placed, params, batches, index)
 
 
 def score_batches(scores: Scores, params: Params, batches: Iterable[Batch], y: Array, index: Array) -> Evaluation:
@@ -227,10 +229,10 @@ def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
 
 
 def _checked_logits(
-    scores: Scores, params: Params, batches: Iterable[Batch], index: Array, device: str = "cpu"
+    scores: Scores, placed: Callable[[Params], Params], params: Params, batches: Iterable[Batch], index: Array
 ) -> Array:
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(_SMALLER):
-        logits = _logits(scores, on_device(params, device), batches)
+        logits = _logits(scores, placed(params), batches)
     check_finite_scores(logits, index)
     return logits
 

@@ -179,6 +179,7 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
         loss_forward=lambda params, batch, y: loss_forward(params, batch, y, pairs, settings.l2),
         loss_backward=loss_backward,
         scores=pinet_scores(pairs, device),
+        placed=partial(on_device, device=device),
         epoch=epoch,
         pq=lambda params: pq_values(params, pairs),
     )
@@ -275,7 +276,8 @@ def _epoch(
         check_finite(name, values, epoch, settings)
     if validation is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
+            placed = network.placed(params)
+            held_out = score_batches(network.scores, placed, validation.batches, y, validation.index)
         check_finite("the validation loss", held_out.loss, epoch, settings)
         scores = held_out.loss, held_out.accuracy
         if settings.patience is not None and (best is None or held_out.loss < best.loss):
