@@ -18,10 +18,11 @@ from minipinet.params import init_params
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.train import fit_network, pinet_network
-from minipinet.verify.planted import PlantedBug, plant
+from minipinet.verify.planted import PlantedBug
 from tests.device_counts import count_uploads, count_waits
 from tests.device_stand_in import Device, use_stand_in
 from tests.kernels_on_host import HostLauncher, use_host_card
+from tests.planted import copy_with, planted
 from tests.tolerances import tree_error
 
 #: What a training on a card is made of.
@@ -31,29 +32,28 @@ COPIED = {
 }
 
 
-def planted(module: str, function: str, line: str, bug: str) -> PlantedBug:
-    return PlantedBug(bug, "device", f"minipinet.cuda.{module}", function, line, bug, "a habit from NumPy")
-
-
 PLANTED = [
-    planted("buffers", "whole", "return xp.zeros(sizes, xp.int32)", "import numpy\nreturn numpy.zeros(sizes, 'int32')"),
     planted(
-        "training", "__init__", "ptr, X, count, y = map(xp.asarray, (table.ptr, table.X, table.count, table.y))",
+        "cuda.buffers", "whole", "return xp.zeros(sizes, xp.int32)",
+        "import numpy\nreturn numpy.zeros(sizes, 'int32')",
+    ),
+    planted(
+        "cuda.training", "__init__", "ptr, X, count, y = map(xp.asarray, (table.ptr, table.X, table.count, table.y))",
         "ptr, X, count, y = table.ptr, table.X, table.count, table.y",
     ),
-    planted("training", "load", "place[:] = xp.asarray(pack(trees))", "place[:] = pack(trees)"),
-    planted("training", "epoch", "b.order[:] = xp.asarray(order)", "b.order[:] = order"),
-    planted("training", "epoch", "return to_host(b.sums)", "import numpy\nreturn numpy.asarray(b.sums)"),
+    planted("cuda.training", "load", "place[:] = xp.asarray(pack(trees))", "place[:] = pack(trees)"),
+    planted("cuda.training", "epoch", "b.order[:] = xp.asarray(order)", "b.order[:] = order"),
+    planted("cuda.training", "epoch", "return to_host(b.sums)", "import numpy\nreturn numpy.asarray(b.sums)"),
     planted(
-        "training", "_step", "update(launch, shape, self.rule, net, buffers)",
+        "cuda.training", "_step", "update(launch, shape, self.rule, net, buffers)",
         "update(launch, shape, self.rule, net, buffers)\nself.last = float(buffers.loss[0, 0])",
     ),
     planted(
-        "step", "update", "decayed = (net.w.W_0.size + net.w.W_1.size) if rule.l2 else 0",
+        "cuda.step", "update", "decayed = (net.w.W_0.size + net.w.W_1.size) if rule.l2 else 0",
         "import numpy\ndecayed = 0\nassert numpy.isfinite(net.vector).all()",
     ),
     planted(
-        "parameters", "unpack", "leaves = leaves_of(to_host(vector), widest(likes), len(likes))",
+        "cuda.parameters", "unpack", "leaves = leaves_of(to_host(vector), widest(likes), len(likes))",
         "leaves = leaves_of(vector, widest(likes), len(likes))",
     ),
 ]  # fmt: skip
@@ -88,7 +88,7 @@ def train(kind: type[HostLauncher], Card: Any) -> Any:
 @pytest.mark.parametrize("bug", [None, *PLANTED], ids=lambda bug: bug.function if bug else "none")
 def test_planted_copies_in_a_training_are_caught(bug: PlantedBug | None, monkeypatch: pytest.MonkeyPatch) -> None:
     use_stand_in(monkeypatch)
-    Card = plant(bug, COPIED)["minipinet.cuda.training"].Card
+    Card = copy_with(bug, COPIED)["minipinet.cuda.training"].Card
     expected = train(OnNumPy, Card)  # where nothing is wrong
     if bug is None:
         assert tree_error(train(HostLauncher, Card), expected) == 0
@@ -109,17 +109,17 @@ def test_a_training_asks_the_card_once_an_epoch_and_once_at_its_end(monkeypatch:
 BEGUN, LOADED = 2 * 9 + 4 + 1, 4
 UPLOADED = [
     planted(
-        "folds", "epoch",
+        "cuda.folds", "epoch",
         "if any(k not in self._held or not _same(self._held[k], state) for k, state in waiting.items()):", "if True:",
     ),
     planted(
-        "folds", "epoch", "sums = card.epoch(orders).tolist()",
+        "cuda.folds", "epoch", "sums = card.epoch(orders).tolist()",
         "labels = card.launch.xp.asarray(self.y.astype('int32'))\ncard.table = card.table._replace(y=labels)\n"
         "sums = card.epoch(orders).tolist()",
     ),
-    planted("training", "epoch", "b.cursor[:] = 0", "b.cursor[:] = xp.asarray(np.zeros(1, np.int64))"),
+    planted("cuda.training", "epoch", "b.cursor[:] = 0", "b.cursor[:] = xp.asarray(np.zeros(1, np.int64))"),
     planted(
-        "step", "forward", "launch.product(b.K_0, w.W_0, b.R)",
+        "cuda.step", "forward", "launch.product(b.K_0, w.W_0, b.R)",
         "import numpy\nw.W_0[:] *= launch.xp.asarray(numpy.ones(1))\nlaunch.product(b.K_0, w.W_0, b.R)",
     ),
 ]  # fmt: skip
@@ -129,7 +129,7 @@ UPLOADED = [
 def test_planted_uploads_in_a_training_are_caught(bug: PlantedBug | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first epoch of two folds, the order of each epoch's graphs alone goes to the card."""
     use_stand_in(monkeypatch)
-    module, uploads, found = plant(bug, COPIED)["minipinet.cuda.folds"], count_uploads(monkeypatch), []
+    module, uploads, found = copy_with(bug, COPIED)["minipinet.cuda.folds"], count_uploads(monkeypatch), []
     vars(module)["launcher"] = HostLauncher
     data, rng = load_dataset("MUTAG")[:12], np.random.default_rng(0)
     folds = module.FoldsOnCard([refine(data.graphs)] * 2, data.y, Settings(batch_size=5, dtype="float64"))

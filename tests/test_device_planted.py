@@ -6,20 +6,17 @@ import pytest
 
 from minipinet._array import to_card
 from minipinet.params import init_params
-from minipinet.verify.planted import PlantedBug, plant
+from minipinet.verify.planted import PlantedBug
 from tests.device_counts import count_uploads, count_waits
 from tests.device_pairs import EPOCH, UPLOADS, WAITS, epoch, moved, run_here, run_on_card
 from tests.device_stand_in import use_stand_in
+from tests.planted import copy_with, planted
 from tests.small_pairs import generator
 
 
 @pytest.fixture(autouse=True)
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
     use_stand_in(monkeypatch)
-
-
-def planted(module: str, function: str, line: str, bug: str) -> PlantedBug:
-    return PlantedBug(bug, "device", f"minipinet.{module}", function, line, bug, "a habit from NumPy")
 
 
 PLANTED = [
@@ -63,7 +60,7 @@ PLANTED = [
 
 @pytest.mark.parametrize("bug", [None, *PLANTED], ids=lambda bug: bug.function if bug else "none")
 def test_planted_copies_to_the_host_are_caught(bug: PlantedBug | None) -> None:
-    module = plant(bug)["minipinet.verify.pairs"]
+    module = copy_with(bug)["minipinet.verify.pairs"]
     caught = []
     for pair in module.layer_pairs(generator()) + module.model_pairs(generator()):
         run_here(pair)  # on the host nothing is wrong
@@ -94,7 +91,7 @@ ASKED = [
 
 @pytest.mark.parametrize("bug", [None, *ASKED], ids=lambda bug: bug.function if bug else "none")
 def test_planted_waits_for_the_card_are_caught(bug: PlantedBug | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, waits, caught = plant(bug)["minipinet.verify.pairs"], count_waits(monkeypatch), []
+    module, waits, caught = copy_with(bug)["minipinet.verify.pairs"], count_waits(monkeypatch), []
     for pair in module.layer_pairs(generator()):
         waits.clear()
         run_on_card(moved(pair))
@@ -120,7 +117,7 @@ MOVED = [
 
 @pytest.mark.parametrize("bug", [None, *MOVED], ids=lambda bug: bug.function if bug else "none")
 def test_planted_uploads_are_caught(bug: PlantedBug | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy, uploads, caught = plant(bug), count_uploads(monkeypatch), []
+    copy, uploads, caught = copy_with(bug), count_uploads(monkeypatch), []
     module = copy["minipinet.verify.pairs"]
     for pair in module.layer_pairs(generator()) + module.model_pairs(generator()):
         there = moved(pair)
