@@ -13,12 +13,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from minipinet._array import Array, on_device
-from minipinet._card import card_failures
+from minipinet._array import Array
 from minipinet._host import numbers_below, refuse_card
 from minipinet.batch import make_batches
 from minipinet.errors import UsageError
-from minipinet.evaluation import SCORED_AT_ONCE, SMALLER, check_width, class_numbers, pinet_scores, score_batches
+from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, placed_on, score_batches
 from minipinet.fast.training import loss_backward, loss_forward, make_fast_batches
 from minipinet.lockstep import Ask, Training, alone, train_batches
 from minipinet.network import Batch, Network, Params
@@ -160,14 +159,10 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
     refuse_card("quotient", quotient)
     pairs, C, device = settings.pairs, whole("C", C), settings.on_this_machine().device
 
-    @card_failures(SMALLER, device)
-    def there(batch: Batch) -> Batch:
-        return on_device(batch, device)
-
     def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterable[Batch]:
         # To score, the form in which a graph's scores have the same bits in every batch; to train, the faster one.
         if rng is None:
-            return map(there, make_batches(quotient, index, batch_size, settings.dtype))
+            return map(placed_on(device), make_batches(quotient, index, batch_size, settings.dtype))
         return make_fast_batches(quotient, index, batch_size, settings.dtype)
 
     epoch = None
@@ -184,6 +179,7 @@ def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
         loss_forward=lambda params, batch, y: loss_forward(params, batch, y, pairs, settings.l2),
         loss_backward=loss_backward,
         scores=pinet_scores(pairs, device),
+        placed=placed_on(device),
         epoch=epoch,
         pq=lambda params: pq_values(params, pairs),
     )
@@ -280,7 +276,8 @@ def _epoch(
         check_finite(name, values, epoch, settings)
     if validation is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
+            placed = network.placed(params)
+            held_out = score_batches(network.scores, placed, validation.batches, y, validation.index)
         check_finite("the validation loss", held_out.loss, epoch, settings)
         scores = held_out.loss, held_out.accuracy
         if settings.patience is not None and (best is None or held_out.loss < best.loss):

@@ -93,7 +93,7 @@ def card_epoch(
     folds: FoldsOnCard | None = None
     made_for: tuple[object, ...] = ()
 
-    def epoch(own: Settings, params: PiNetParams, adam: AdamState, y: Array, order: Array) -> Trained:
+    def train(own: Settings, params: PiNetParams, adam: AdamState, y: Array, order: Array) -> Trained:
         nonlocal folds, made_for
         shapes = [None if w is None else w.shape for w in params]
         asked = own.batch_size, own.lr, len(order), shapes, y.tobytes()
@@ -103,7 +103,7 @@ def card_epoch(
             made_for = asked
         return folds.epoch({0: (params, adam, order)})[0]
 
-    return epoch
+    return train
 
 
 def _same(a: tuple[PiNetParams, AdamState], b: tuple[PiNetParams, AdamState]) -> bool:
