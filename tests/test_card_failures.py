@@ -213,7 +213,7 @@ def model() -> PiNet:
 
 
 def test_scores_tell_it_from_python(model: PiNet, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any) -> Any:
+    def fails(*_: Any, **__: Any) -> Any:
         raise SHORT
 
     for place in ("pinet_forward", "on_device"):  # on the way to the card too

@@ -3,6 +3,9 @@
 //
 // No thread waits for another or adds to what another wrote: each number is the work of one, and each sum has one
 // order.
+//
+// `__restrict__`: no other argument lies there, so that a thread that goes through many numbers need not read and write
+// one after the other.
 #ifndef REAL
 #define REAL float
 #endif
