@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from minipinet._array import CARD_ERRORS, ON_CARD, card_library, csr, to_host
-from minipinet.errors import CardError, UsageError, notify
+from minipinet.errors import CardError, DeviceError, UsageError, notify
 
 #: What `device` may be.
 DEVICES = ("cpu", "cuda", "auto")
@@ -28,7 +28,7 @@ def check_device(device: str) -> str:
     Raises
     ------
     UsageError
-        For any other value, and for ``"cuda"`` where it cannot be used: in one sentence, why.
+        For any other value, and, as a DeviceError, for ``"cuda"`` where it cannot be used: in one sentence, why.
     """
     if not isinstance(device, str) or device not in DEVICES:
         shown = " ".join(repr(device).split())
@@ -39,7 +39,7 @@ def check_device(device: str) -> str:
     if problem is None:
         return "cuda"
     if device == "cuda":
-        raise UsageError(f"device: 'cuda' cannot be used here: {problem}")
+        raise DeviceError(f"device: 'cuda' cannot be used here: {problem}")
     notify(f"device: 'auto' comes to 'cpu': {problem}")
     return "cpu"
 
@@ -138,6 +138,18 @@ def card_failures(smaller: str, device: str = "cuda") -> Iterator[None]:
             raise
         try_card.cache_clear()  # whoever asks for a card again has it tried again
         raise CardError(_sentence(error, smaller)) from error
+
+
+@contextlib.contextmanager
+def found_before() -> Iterator[None]:
+    """Raise as a CardError that a card is refused in here, in work that began when it could be used.
+
+    It is tried again after a failure, and in every process once.
+    """
+    try:
+        yield
+    except DeviceError as error:
+        raise CardError(f"{error}, where it could before; try again, with fewer jobs, or device 'cpu'") from error
 
 
 def _lacks_library(error: Exception) -> bool:

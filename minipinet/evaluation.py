@@ -26,6 +26,8 @@ from minipinet.settings import whole
 SCORED_AT_ONCE = 256
 #: What to try where a card has too little memory to score.
 _SMALLER = "fewer graphs at a time"
+#: What to try where it has too little to score while it trains.
+SMALLER_WHILE_TRAINING = "fewer graphs to validate on, or a smaller batch_size or folds_at_once"
 
 
 class Evaluation(NamedTuple):
@@ -218,20 +220,20 @@ def class_numbers(y: Array, G: int, C: int) -> Array:
     return classes.astype(np.int64)
 
 
-def placed_on(device: str) -> Callable[[Any], Any]:
+def placed_on(device: str, smaller: str = _SMALLER) -> Callable[[Any], Any]:
     """Return what moves parameters, or a batch, to where `device` computes; what is there already stays."""
 
-    @card_failures(_SMALLER, device)
+    @card_failures(smaller, device)
     def placed(tree: Any) -> Any:
         return on_device(tree, device)
 
     return placed
 
 
-def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
+def pinet_scores(pq: Array | None, device: str = "cpu", smaller: str = _SMALLER) -> Scores:
     """Return how PiNet scores a batch: on a card, what is not there yet is moved there, and the logits come back."""
 
-    @card_failures(_SMALLER, device)
+    @card_failures(smaller, device)
     def scores(params: Params, batch: Batch) -> Array:
         params, batch = on_device((params, batch), device)
         return to_host(pinet_forward(params, batch, pq)[0])

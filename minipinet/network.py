@@ -45,12 +45,12 @@ class Network(NamedTuple):
 
     Examples
     --------
-    PiNet is one (:func:`minipinet.train.pinet_network`):
+    PiNet is one (:func:`minipinet.pinet_network.pinet_network`):
 
     >>> from minipinet.datasets import load_dataset
     >>> from minipinet.quotient import refine
     >>> from minipinet.settings import Settings
-    >>> from minipinet.train import pinet_network
+    >>> from minipinet.pinet_network import pinet_network
     >>> network = pinet_network(refine(load_dataset("MUTAG").graphs), Settings(hidden=4, out=2), C=2)
     >>> params = network.init(np.random.default_rng(0))
     >>> [network.scores(params, batch).shape for batch in network.batches(np.arange(5), 3, None)]

@@ -15,9 +15,10 @@ from minipinet.datasets import load_dataset
 from minipinet.evaluation import score_network
 from minipinet.optim import adam_init
 from minipinet.params import init_params
+from minipinet.pinet_network import pinet_network
 from minipinet.quotient import refine
 from minipinet.settings import Settings
-from minipinet.train import fit_network, pinet_network
+from minipinet.train import fit_network
 from minipinet.verify.planted import PlantedBug
 from tests.device_counts import count_uploads, count_waits
 from tests.device_stand_in import Device, use_stand_in

@@ -17,14 +17,15 @@ from minipinet._card import card_failures
 from minipinet.crossval import cross_validate
 from minipinet.cuda import folds
 from minipinet.cuda.cublas import CublasError
-from minipinet.errors import CardError, UsageError
+from minipinet.errors import CardError, DeviceError, UsageError
 from minipinet.evaluation import evaluate, pooled, score
 from minipinet.model import pinet_forward
+from minipinet.pinet_network import pinet_network
 from minipinet.predictor import PiNet
 from minipinet.quotient import refine
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
-from minipinet.train import fit, fit_network, pinet_network
+from minipinet.train import fit, fit_network
 from minipinet.verify import verify_all
 from tests.cli_calls import call, figures
 from tests.kernels_on_host import HostLauncher, use_host_card
@@ -202,7 +203,8 @@ def test_training_tells_it_from_python(failing: Callable[[int, Exception], None]
 
 @pytest.mark.usefixtures("scoring_fails")
 def test_validation_scores_tell_it_too() -> None:
-    with pytest.raises(CardError, match=r"^device: 'cuda' ran out of memory on card 3 ") as raised:
+    told = "fewer graphs to validate on, or a smaller batch_size or folds_at_once"
+    with pytest.raises(CardError, match=rf"^device: 'cuda' ran out of memory on card 3 .*; try {told}, or ") as raised:
         fit(QUOTIENT, DATA.y, INDEX[5:], SMALL, C=2, validation_index=INDEX[:5])
     assert raised.value.__cause__ is SHORT
 
@@ -318,3 +320,55 @@ def test_folds_that_had_ended_are_handed_out_when_a_scoring_fails(call: int, mon
     with pytest.raises(CardError, match="ran out of memory"):
         cross_validate(DATA, settings, 3, folds_at_once=3, on_fold=lambda fold: handed.append(fold.fold))
     assert handed == [1, 2]
+
+
+@pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let every look for a card but the first few find none."""
+
+    def go(after: int) -> None:
+        def problem() -> str | None:
+            nonlocal after
+            after -= 1
+            return None if after >= 0 else "CuPy finds no card that works (gone)"
+
+        monkeypatch.setattr("minipinet._card.card_problem", problem)
+
+    return go
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize("after", range(1, 9))
+def test_a_card_that_is_gone_when_it_is_looked_for_again_failed(
+    after: int, at_once: int, gone: Callable[[int], None]
+) -> None:
+    """As in another process, where it is looked for anew, or after a failure: no bad use of `device`."""
+    gone(after)
+    if after >= 1 + 2 * 3:  # at the door, and in each fold to train and to test
+        assert len(cross_validate(DATA, SMALL, 3, folds_at_once=at_once).folds) == 3
+        return
+    with pytest.raises(CardError) as raised:
+        cross_validate(DATA, SMALL, 3, folds_at_once=at_once)
+    assert str(raised.value) == (
+        "device: 'cuda' cannot be used here: CuPy finds no card that works (gone), where it could before; try again, "
+        "with fewer jobs, or device 'cpu'"
+    )
+
+
+def test_a_card_that_was_never_there_is_bad_use(gone: Callable[[int], None]) -> None:
+    gone(0)
+    with pytest.raises(
+        DeviceError, match=r"^device: 'cuda' cannot be used here: CuPy finds no card that works \(gone\)$"
+    ):
+        cross_validate(DATA, SMALL, 3)
+
+
+@pytest.mark.usefixtures("scoring_fails")
+def test_a_card_that_fails_while_folds_are_tested_and_is_gone_then(
+    gone: Callable[[int], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    gone(1 + 1 + 3 + 1)  # twice for the command, in each fold to train, and in the first to test
+    failed = call(capsys, *TRAIN, "--quiet", "--folds-at-once", "3", "--run-dir", tmp_path / "run")
+    assert failed.status == 1
+    assert failed.err.startswith(f"minipinet: error: {NO_MEMORY.format(OUT, 'fewer graphs at a time')}; the last check")
+    assert failed.err.endswith(" --resume\n")

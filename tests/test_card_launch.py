@@ -60,7 +60,12 @@ class Recorder:
 def captured(stream: Recorder, run: Callable[[], None]) -> Callable[[], None] | None:
     on: Any = CardLauncher.__new__(CardLauncher)
     here = types.SimpleNamespace(synchronize=lambda: stream.calls.append("wait for the caller's"))
-    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace(Stream=lambda: stream, get_current_stream=lambda: here))
+
+    def new_stream(non_blocking: bool) -> Recorder:
+        assert non_blocking, "what other threads do on the default stream would fail"
+        return stream
+
+    on.xp = types.SimpleNamespace(cuda=types.SimpleNamespace(Stream=new_stream, get_current_stream=lambda: here))
     replay: Callable[[], None] | None = on.capture(run)
     return replay
 
@@ -111,7 +116,7 @@ class Recording(HostLauncher):
     refuses = False
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:  # type: ignore[override]
-        self.xp.cuda = types.SimpleNamespace(Stream=lambda: self, get_current_stream=lambda: self)
+        self.xp.cuda = types.SimpleNamespace(Stream=lambda non_blocking: self, get_current_stream=lambda: self)
         capture: Any = CardLauncher.capture
         replay: Callable[[], None] | None = capture(self, run)
         return replay

@@ -63,7 +63,7 @@ def library_with(stream: Any = None) -> Any:
 
     cuda = types.SimpleNamespace(
         runtime=types.SimpleNamespace(runtimeGetVersion=lambda: 12080), get_current_stream=lambda: stream,
-        Stream=lambda: stream, cublas=types.SimpleNamespace(sgemmStridedBatched=own_door),
+        Stream=lambda non_blocking: stream, cublas=types.SimpleNamespace(sgemmStridedBatched=own_door),
     )  # fmt: skip
     return types.SimpleNamespace(cuda=cuda, empty=lambda n, dtype: there(np.empty(n, dtype)))
 

@@ -191,6 +191,27 @@ def test_arrays_on_a_card_are_refused_in_one_sentence(door: str, given: Given) -
     )
 
 
+class Listed:
+    """A sequence of a user's own, which is not looked into."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.values[i]
+
+
+def test_arrays_on_a_card_in_what_is_not_looked_into_are_one_sentence(given: Given) -> None:
+    listed = Listed(*map(there, np.arange(8)))
+    with pytest.raises(UsageError, match=r"^index: expected one number, slice, list or mask, got Listed \("):
+        given.data[listed]  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match=r"^y: expected the class of each graph, got Listed \("):
+        PiNetClassifier().fit(list(given.data), listed)
+
+
 def test_what_it_says_helps(given: Given) -> None:
     back = sys.modules["cupy"].asnumpy(there(given.X))
     assert as_graph(given.A, back).X.tolist() == given.X.tolist()

@@ -108,7 +108,7 @@ def test_what_is_not_begun_in_time_is_left_out(
         return 1e9
 
     def check_losses(losses: dict[str, Any]) -> None:
-        clock[0] += 25 * ("folds" in losses)
+        clock[0] += 12.5 * ("folds" in losses)  # of each of two folds
 
     monkeypatch.setattr(bench, "copy_bandwidth", copy_bandwidth)
     monkeypatch.setattr(module("rounds"), "check_losses", check_losses)
@@ -263,6 +263,24 @@ def test_a_side_of_our_own_with_another_loss_is_told_and_the_rest_is_timed(
         assert list(report["datasets"][name]["seconds"]) == ["cpu", "folds"]
         assert report["skipped"][f"captured on {name}"].startswith("captured: expected minipinet's loss ")
     assert "| an epoch of MUTAG, captured | at most 1 ms | wrong loss | no |" in said.out
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+def test_every_fold_must_have_the_cpu_s_loss(
+    fold: int, bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    epoch = Card.epoch
+
+    def wrong(card: Card, orders: Any) -> Any:
+        sums = epoch(card, orders)
+        if card.shape.K > 1:
+            sums[fold, 0] *= 1 + 1e-3
+        return sums
+
+    monkeypatch.setattr(Card, "epoch", wrong)
+    words = [*SMALL, "--datasets", "MUTAG", "--peers", "--output", str(tmp_path / "report.json")]
+    assert bench.main(words) == 1
+    assert capsys.readouterr().err == "gpu_bench: not what the CPU computes: folds on MUTAG\n"
 
 
 def test_the_cpu_s_own_loss_is_what_all_others_are_held_to(

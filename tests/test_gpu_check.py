@@ -99,6 +99,14 @@ def test_tests_that_take_too_long_are_ended_and_the_benchmark_is_started(ended: 
     assert " --minutes 4" in bench
 
 
+def test_a_python_may_be_named_from_where_the_check_is_started(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin", "")
+    done = gpu_check(python="bin/python", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(asked(tmp_path / "bin")) == 3
+
+
 @pytest.mark.parametrize("python", ["/nonexistent/python", "python -X dev"])
 def test_a_python_that_is_not_there_is_one_line(python: str) -> None:
     done = gpu_check(python=python)

@@ -89,7 +89,8 @@ class CardLauncher:
         `run` is run once before, so that kernels are compiled and libraries have their work space.
         """
         try:
-            stream, here = self.xp.cuda.Stream(), self.xp.cuda.get_current_stream()
+            # Not blocking: while any other is captured, what other threads do on the default stream would fail.
+            stream, here = self.xp.cuda.Stream(non_blocking=True), self.xp.cuda.get_current_stream()
             here.synchronize()  # from here on what lies in the buffers is there for every stream
             with stream:
                 run()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
 from bench import check_losses
 from processes import PeerError
 
@@ -24,8 +25,8 @@ OVER = "the --minutes were over"
 class Sided(Protocol):
     """What is timed: a training of minipinet's in this process, or a peer in its own."""
 
-    def loss(self) -> float:
-        """Return the loss of the initial weights on the first batch."""
+    def loss(self) -> Any:
+        """Return the loss of the initial weights on the first batch, or that of each fold."""
 
     def epochs(self, least: float) -> dict[str, Any]:
         """Train from the initial weights for an epoch, and go on until `least` seconds are over."""
@@ -77,8 +78,10 @@ class Rounds:
     def _check(self, name: str) -> None:
         with refused_captures() as refused:
             found = self.sides[name].loss(), self.sides[name].epochs(0)["loss"]
-        check_losses({"ours": self.losses.get("cpu", found), name: found})
-        self.losses[name] = found
+        for before, after in zip(*map(np.ravel, found), strict=True):  # of every fold
+            losses = float(before), float(after)
+            check_losses({"ours": self.losses.get("cpu", losses), name: losses})
+        self.losses[name] = losses
         if refused:  # its launches one by one would go under the name of what it is not
             self._leave_out(name, refused[0])
 
