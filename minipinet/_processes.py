@@ -43,14 +43,16 @@ def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], job
         return
     from joblib import Parallel, delayed
 
+    from minipinet._loky import Processes
+
     # Arrays go to the processes as they are: no files, and the same memory layout as with one job.
-    options = {"n_jobs": jobs, "backend": "loky", "max_nbytes": None}
-    options |= {"initializer": _end_with, "initargs": (os.getpid(),)}
-    with _interrupts_held():
-        Parallel(**options)([delayed(int)()] * jobs)  # starts the processes, which the next call finds
+    options = {"n_jobs": jobs, "max_nbytes": None, "initializer": _end_with, "initargs": (os.getpid(),)}
+    with _interrupts_held():  # starts the processes, which the next call finds
+        Parallel(backend=Processes(), **options)([delayed(int)()] * jobs)
     results = None
     try:
-        results = Parallel(**options, return_as="generator_unordered")(delayed(function)(*task) for task in tasks)
+        parallel = Parallel(backend=Processes(), return_as="generator_unordered", **options)
+        results = parallel(delayed(function)(*task) for task in tasks)
         # Not `yield from`, which would close `results` first, outside of the filter below.
         for result in results:  # noqa: UP028
             yield result

@@ -6,15 +6,20 @@ import gc
 import os
 import signal
 import subprocess
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import joblib
 import pytest
+from joblib.parallel import LokyBackend
 
+from minipinet._loky import Processes
 from minipinet._processes import run_tasks
 from minipinet.crossval import cross_validate
 from minipinet.errors import DivergedError, MinipinetError
@@ -86,6 +91,49 @@ def test_closing_ends_what_is_still_at_work_without_a_word() -> None:
         assert next(results) == 0.0
     gc.collect()
     assert time.monotonic() - began < 20
+
+
+def test_closing_waits_until_what_was_submitted_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    # joblib's thread submits the next task after each result, and is slow to go on.
+    submit = LokyBackend.submit
+    failed: list[object] = []
+
+    def submit_slowly(backend: LokyBackend, function: object, callback: Callable[[object], None]) -> object:
+        def call_back(future: object) -> None:
+            callback(future)
+            time.sleep(0.5)
+
+        return submit(backend, function, call_back)
+
+    monkeypatch.setattr(LokyBackend, "submit", submit_slowly)
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    with closing(run_tasks(sleep, [(0.0,)] + [(30.0,)] * 11, jobs=2)) as results:
+        assert next(results) == 0.0
+    assert failed == []
+
+
+def test_what_is_submitted_while_the_processes_are_ended_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken, late = threading.Event(), threading.Event()
+
+    class Late(Processes):
+        def batch_completed(self, *batch: object) -> None:
+            if self.parallel.return_generator:
+                taken.wait(60)  # until the result that came before is with the caller
+
+        def submit(self, func: Any, callback: Any = None) -> Future[Any]:
+            if taken.is_set():
+                late.set()
+                time.sleep(0.5)
+            return super().submit(func, callback)
+
+    monkeypatch.setattr("minipinet._loky.Processes", Late)
+    with closing(run_tasks(sleep, [(0.0,)] + [(30.0,)] * 11, jobs=2)) as results:
+        assert next(results) == 0.0
+        taken.set()
+        assert late.wait(60)
+    assert caplog.records == []
 
 
 def test_a_process_ended_from_outside_is_one_sentence() -> None:
