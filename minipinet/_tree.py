@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -28,18 +28,33 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
     >>> children({"a": 1.0}), children(["x"]), children(2)
     ([("['a']", 1.0)], [('[0]', 'x')], None)
     """
+    inside = _inside(tree)
+    if inside is None:
+        return None
+    kind: Any = type(tree)
+    match _kind(kind):
+        case "mapping":
+            steps = [f"[{key!r}]" for key in sorted(tree, key=str)]
+        case "fields":
+            steps = [f".{field}" for field in tree._fields]
+        case "items":
+            steps = [f"[{i}]" for i in range(len(tree))]
+        case _:
+            steps = [f".{f.name}" for f in dataclasses.fields(tree)]
+    return list(zip(steps, inside, strict=True))
+
+
+def _inside(tree: Any) -> Sequence[Any] | None:
     kind: Any = type(tree)
     match _kind(kind):
         case "":
             return None
         case "mapping":
-            return [(f"[{key!r}]", tree[key]) for key in sorted(tree, key=str)]
-        case "fields":
-            return [(f".{field}", child) for field, child in zip(tree._fields, tree, strict=True)]
-        case "items":
-            return [(f"[{i}]", child) for i, child in enumerate(tree)]
+            return [tree[key] for key in sorted(tree, key=str)]
+        case "fields" | "items":
+            return tree  # type: ignore[no-any-return]
         case _:
-            return [(f".{f.name}", getattr(tree, f.name)) for f in dataclasses.fields(tree)]
+            return [getattr(tree, f.name) for f in dataclasses.fields(tree)]
 
 
 def named_leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -71,6 +86,28 @@ def _collect(tree: Any, path: str, found: list[tuple[str, Any]]) -> None:
             _collect(child, path + step, found)
 
 
+def leaves(tree: Any) -> list[Any]:
+    """Return the leaves in the order of `named_leaves`, whose paths cost more than the rest of a walk.
+
+    Examples
+    --------
+    >>> leaves({"b": None, "a": (1.0, [2.0])})
+    [1.0, 2.0, None]
+    """
+    found: list[Any] = []
+    _gather(tree, found)
+    return found
+
+
+def _gather(tree: Any, found: list[Any]) -> None:
+    inside = _inside(tree)
+    if inside is None:
+        found.append(tree)
+    else:
+        for child in inside:
+            _gather(child, found)
+
+
 def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
     """Return a tree built like `tree` with its leaves taken from `leaves`, in the order of `named_leaves`.
 
@@ -79,10 +116,10 @@ def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
     >>> with_leaves({"b": None, "a": (1.0, [2.0])}, iter("uvw"))
     {'a': ('u', ['v']), 'b': 'w'}
     """
-    inside = children(tree)
+    inside = _inside(tree)
     if inside is None:
         return next(leaves)
-    new = [with_leaves(child, leaves) for _, child in inside]
+    new = [with_leaves(child, leaves) for child in inside]
     kind: Any = type(tree)
     match _kind(kind):
         case "mapping":

@@ -30,6 +30,9 @@ def copy_leaf(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, np.ndarray) or scipy.sparse.issparse(leaf) else leaf
 
 
+_WITH_BITS = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
+
+
 def same_bits(a: Any, b: Any) -> bool:
     """Tell whether two leaves hold the same bits, zeros' signs and NaNs included, in the same shape and dtype.
 
@@ -42,12 +45,12 @@ def same_bits(a: Any, b: Any) -> bool:
     """
     if a is None or b is None:
         return a is b
-    if scipy.sparse.issparse(a):
+    if not isinstance(a, _WITH_BITS):
+        if not scipy.sparse.issparse(a):
+            return True
         parts = ("data", "indices", "indptr", "coords", "offsets")
         alike = bool(scipy.sparse.issparse(b)) and (a.format, a.shape) == (b.format, b.shape)
         return alike and all(same_bits(x, y) for part in parts for x, y in _leaf_pairs(a, b, part))
-    if not isinstance(a, np.ndarray | np.generic | bool | int | float | complex | str | bytes):
-        return True
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.shape != b.shape:
         return False

@@ -9,7 +9,7 @@ import numpy as np
 
 from minipinet._array import Array
 from minipinet._host import refuse_card
-from minipinet._tree import named_leaves, with_leaves
+from minipinet._tree import leaves, named_leaves, with_leaves
 from minipinet.errors import UsageError
 from minipinet.verify import contract
 from minipinet.verify.contract import VerificationError as VerificationError
@@ -65,8 +65,8 @@ class _Pair(NamedTuple):
     def run(self, x: Sequence[Array]) -> _Called:
         given = [copy_leaf(v) for v in x]
         filled = iter(given)
-        leaves = (v if v is None else next(filled) for _, v in input_leaves(self.inputs))
-        result = self.forward(**with_leaves(dict(self.inputs), leaves))
+        filling = (v if v is None else next(filled) for v in leaves(self.inputs))
+        result = self.forward(**with_leaves(dict(self.inputs), filling))
         if not isinstance(result, tuple) or len(result) != 2:
             raise VerificationError(f"{self.name}: forward returned {type(result).__name__}, expected (out, cache)")
         what = f"{self.name}: forward changed its argument"
@@ -231,9 +231,9 @@ def _float64_copies(inputs: Mapping[str, Any]) -> tuple[list[str], list[Array], 
 
 
 def _evaluation(called: _Called) -> Evaluation:
-    masks = [v.copy() for _, v in named_leaves(called.cache) if isinstance(v, np.ndarray) and v.dtype == np.bool_]
+    masks = [v.copy() for v in leaves(called.cache) if isinstance(v, np.ndarray) and v.dtype == np.bool_]
     # Copies: the forward may write every output into one buffer.
-    return Evaluation([copy_leaf(v) for _, v in named_leaves(called.out)], masks)
+    return Evaluation([copy_leaf(v) for v in leaves(called.out)], masks)
 
 
 def _shared(pair: _Pair, called: _Called, cotangent: Any, grads: Any) -> list[str]:

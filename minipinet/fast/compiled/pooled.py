@@ -80,14 +80,16 @@ def pooled_backward(
 @compiled
 def add_to_rows(x: Array, b: Array) -> None:
     for row in x:
-        row += b
+        for c in range(len(b)):
+            row[c] += b[c]
 
 
 @compiled
 def sum_of_rows(x: Array) -> Array:
     total = np.zeros(x.shape[1], x.dtype)
     for row in x:
-        total += row
+        for c in range(len(total)):
+            total[c] += row[c]
     return total
 
 

@@ -124,7 +124,9 @@ def message_passing_backward(
     if b is not None:
         # H += b
         for i in range(len(dH)):
-            db += dH[i]
+            dH_i = dH[i]
+            for f in range(dH.shape[1]):
+                db[f] += dH_i[f]
     dK = np.empty(K.shape, K.dtype)
     if W.shape[0] < W.shape[1]:
         # H = K W, K = A~ M
