@@ -78,7 +78,7 @@ def card_problem() -> str | None:
         if _NO_CARD.search(reason):
             return f"there is no NVIDIA driver or card, or the driver is too old for this CuPy ({reason})"
         if _NO_LIBRARY.search(reason):
-            return f"CuPy lacks a library of NVIDIA's: {INSTALL} ({reason})"
+            return f"CuPy lacks a library of NVIDIA's, or finds that of another CUDA: {INSTALL} ({reason})"
         if _NO_MEMORY.search(reason):
             return f"the card has no memory left ({reason})"
         return f"CuPy finds no card that works ({reason})"
@@ -159,7 +159,9 @@ def _lacks_library(error: Exception) -> bool:
 def _sentence(error: Exception, smaller: str) -> str:
     reason, card = reason_of(error), _card()
     if _lacks_library(error) or _NO_LIBRARY.search(reason):
-        return f"device: 'cuda' lacks a library of NVIDIA's on {card}: {INSTALL} ({reason})"
+        return (
+            f"device: 'cuda' lacks a library of NVIDIA's on {card}, or finds that of another CUDA: {INSTALL} ({reason})"
+        )
     if _NO_MEMORY.search(reason):
         return f"device: 'cuda' ran out of memory on {card} ({reason}); try {smaller}, or device 'cpu'"
     return f"device: 'cuda' failed on {card} ({reason}); try again in a new process, or device 'cpu'"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
-from minipinet.cuda.training import Card
 from minipinet.datasets import load_dataset
 from minipinet.evaluation import score_network
 from minipinet.optim import adam_init
@@ -101,11 +101,25 @@ def test_planted_copies_in_a_training_are_caught(bug: PlantedBug | None, monkeyp
             tree_error(train(HostLauncher, Card), expected)
 
 
-def test_a_training_asks_the_card_once_an_epoch_and_once_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_stand_in(monkeypatch)
-    waits = count_waits(monkeypatch)
-    train(HostLauncher, Card)
-    assert waits == ["asnumpy"] * (2 + 2)  # the sums of each epoch; parameters with their two moments, and the steps
+@pytest.mark.parametrize("K", [1, 3])
+def test_a_training_waits_for_the_card_three_times_an_epoch(K: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the sums; for weights and moments of all folds; for Adam's steps. However many batches an epoch has."""
+    use_host_card(monkeypatch)
+    data, index = load_dataset("MUTAG")[::6], np.arange(32)
+    waits, found = count_waits(monkeypatch), []
+
+    def keep(*_: object) -> None:
+        found.append(waits.copy())
+        waits.clear()
+
+    settings = Settings(epochs=3, hidden=6, out=4, batch_size=8, device="cuda")
+    if K == 1:
+        fit_network(pinet_network(refine(data.graphs), settings, 2), data.y, index, settings, on_epoch=keep)
+        assert found == [["asnumpy"] * 3] * 3
+    else:
+        cross_validate(data, settings, K, folds_at_once=K, on_epoch=keep)
+        # Each fold tells its own epoch; in the last one those before have been tested.
+        assert [sum(map(len, found[at : at + K])) for at in (0, K)] == [3, 3]
 
 
 #: How many arrays go to the card before the first step: 9 of each layer, 4 others of the data set, and where parameters

@@ -48,6 +48,7 @@ FAILURE = error_of("cupy_backends.cuda.api.runtime", "CUDARuntimeError", ILLEGAL
 SHORT = error_of("cupy.cuda.memory", "OutOfMemoryError", "Out of memory allocating 2,048 bytes", MemoryError)
 FAILED = f"device: 'cuda' failed on card 3 (CUDARuntimeError: {ILLEGAL}); try again in a new process, or device 'cpu'"
 NO_MEMORY = "device: 'cuda' ran out of memory on card 3 ({}); try {}, or device 'cpu'"
+LACKS = "device: 'cuda' lacks a library of NVIDIA's on card 3, or finds that of another CUDA: pip install 'minipinet[c"
 OUT = "OutOfMemoryError: Out of memory allocating 2,048 bytes"
 
 
@@ -106,15 +107,15 @@ def scoring_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         (error_of("cupyx.scipy.sparse", "SomeError", "no"), "device: 'cuda' failed on card 3 (SomeError: no); try aga"),
         (
             error_of("cuda.pathfinder._dynamic_libs", "DynamicLibNotFoundError", "no libcusparse.so.12"),
-            "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
+            LACKS,
         ),
         (
             RuntimeError("CuPy failed to load libcusparse.so.12: OSError: libnvJitLink.so.12: cannot open"),
-            "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
+            LACKS,
         ),
         (
             ImportError("libcusparse.so.12: cannot open shared object file"),
-            "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
+            LACKS,
         ),
     ],
 )

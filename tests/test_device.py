@@ -50,7 +50,7 @@ class OutOfMemoryError(MemoryError):
 
 INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, -e '\.\[cuda12\]' \(cuda13 .* CUDA 13\)"
 NO_CARD = "there is no NVIDIA driver or card, or the driver is too old for this CuPy"
-LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
+LACKS = f"CuPy lacks a library of NVIDIA's, or finds that of another CUDA: {INSTALL}"
 
 
 def stand_in(

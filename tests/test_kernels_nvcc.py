@@ -11,12 +11,14 @@ import pytest
 from minipinet.cuda.launch import SOURCES, source
 from tests.nvrtc import TRANSLATIONS
 
-with_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc: NVIDIA's toolkit brings it")
+#: On the path, or where NVIDIA's toolkit is by default.
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+with_nvcc = pytest.mark.skipif(NVCC is None, reason="there is no nvcc: NVIDIA's toolkit brings it")
 
 
 def known() -> list[str]:
     """Return the kinds of cards that the nvcc here translates for: one before CUDA 12.8 has no sm_100."""
-    return subprocess.run(["nvcc", "--list-gpu-code"], check=True, capture_output=True, text=True).stdout.split()
+    return subprocess.run([str(NVCC), "--list-gpu-code"], check=True, capture_output=True, text=True).stdout.split()
 
 
 def translate(text: str, arch: str, real: str, folder: Path) -> None:
@@ -26,7 +28,7 @@ def translate(text: str, arch: str, real: str, folder: Path) -> None:
     path = folder / "kernels.cu"
     path.write_text(text, encoding="utf-8")
     flags = ["-cubin", f"-arch={arch}", f"-DREAL={real}", "-Werror", "all-warnings"]
-    words = ["nvcc", *flags, str(path), "-o", str(folder / "kernels.cubin")]
+    words = [str(NVCC), *flags, str(path), "-o", str(folder / "kernels.cubin")]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

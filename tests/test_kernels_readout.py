@@ -17,6 +17,9 @@ from tests.kernels_on_host import HostLauncher
 from tests.planted_kernels import kernels_with
 from tests.tolerances import FORMS_FLOAT32, FORMS_FLOAT64, relative_error
 
+#: More rows than the largest batch of PROTEINS has.
+ROWS = 10_000
+
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,6 +46,34 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
     dR, R = to_card((np.array([nan, 2.0, 2.0], dtype), np.array([0.0, 0.0, 1.0], dtype)))
     launch("relu_backward", 3, dR, R, 3)
     assert np.array_equal(to_host(dR), [nan, 0, 2], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "elements", "sizes"),
+    [("bias_backward", 1, (1, ROWS, 1)), ("logits_bias_backward", 1, (1, ROWS, 1)), ("sum_parts", 1, (1, ROWS, 1))],
+)
+def test_long_sums_of_single_precision_are_taken_in_double(
+    kernel: str, elements: int, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of so many rows a sum in single precision would be off by 1e-4, more than the gradients are held to."""
+    use_stand_in(monkeypatch)
+    x = (1 + np.arange(ROWS) % 7 / 70).astype("float32")
+    out = to_card(np.zeros(1, "float64" if kernel == "sum_parts" else "float32"))
+    HostLauncher("float32")(kernel, elements, to_card(x), out, *sizes)
+    assert relative_error(to_host(out), x.sum(dtype="float64", keepdims=True)) < 1e-7
+
+
+def test_adam_s_rates_are_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 - beta2 is 0.001, of which single precision keeps seven digits; of 1 less a rounded beta2 it keeps five."""
+    use_stand_in(monkeypatch)
+    steps, ends, identifier = to_card((np.zeros(1, np.int64), np.array([3]), np.zeros((1, 1), np.int32)))
+    g = np.array([1e-3, -0.5, 20.0], "float32")
+    w, dw, m, v = to_card((np.zeros(3, "float32"), g, np.zeros(3, "float32"), np.zeros(3, "float32")))
+    HostLauncher("float32")(
+        "adam", 3, w, dw, m, v, steps, identifier, ends, 1, 1, 1, 0, 1e-3, 0.0, 0.9, 0.999, 1e-8
+    )  # fmt: skip
+    for found, expected in ((m, 0.1 * g), (v, 0.001 * g.astype("float64") ** 2), (w, -1e-3 * g / (abs(g) + 1e-8))):
+        assert relative_error(to_host(found), expected) < 5e-7
 
 
 def softmax_error_far_from_0(dtype: str, kernels: dict[str, Any] | None = None) -> float:
