@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,15 @@ def shell(words: str, closed: str, folder: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@cache
+def with_streams(words: str) -> tuple[int, str, str]:
+    return shell(words, "", Path.cwd())
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(("words", "expected"), [("data list", 0), ("--help", 0), ("data info NONESUCH", 2)])
 def test_closed_streams_change_nothing_in_the_others(words: str, expected: int, closed: str, tmp_path: Path) -> None:
-    status, out, err = shell(words, "", tmp_path)
+    status, out, err = with_streams(words)
     assert (status, out == "", err == "") == (expected, expected == 2, expected == 0)
     streams = closed.split()
     assert shell(words, closed, tmp_path) == (
