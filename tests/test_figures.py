@@ -87,6 +87,13 @@ def test_svgs_hold_their_texts_as_text(name: str, paths: list[Path]) -> None:
     assert not [element for element in root.iter() if element.tag.endswith("}date")]
 
 
+@pytest.fixture
+def names_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the files of figures without drawing them."""
+    monkeypatch.setattr("minipinet.results.figures.render", lambda _: {"png": b"", "svg": b""})
+
+
+@pytest.mark.usefixtures("names_alone")
 def test_a_figure_of_its_own_for_what_is_never_mixed(tmp_path: Path) -> None:
     rows = (
         learned(1) + learned(1, features="degrees", shuffled=1) + learned(1, protocol="fair") + learned(1, quick=True)
@@ -97,6 +104,7 @@ def test_a_figure_of_its_own_for_what_is_never_mixed(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("names_alone")
 def test_no_two_figures_have_one_name(tmp_path: Path) -> None:
     names = ["my-set", "my set", "my  set", "MY-SET", "x" * 200, "x" * 201, "a-shuffled"]
     rows = [row for name in names for row in learned(1, dataset=name)] + learned(1, dataset="a", shuffled=1)
