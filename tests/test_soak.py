@@ -74,7 +74,7 @@ def test_ctrl_c_stops_all_that_was_started(tmp_path: Path, sign: signal.Signals)
     (tmp_path / "test_slow.py").write_text(
         f"{MARKED}def test_it():\n    open({str(started)!r}, 'w')\n    time.sleep(300)\n"
     )
-    with soak("--seeds", "1", "--load", "2", str(tmp_path / "test_slow.py")) as process:
+    with soak("--seeds", "1", "--load", "1", str(tmp_path / "test_slow.py")) as process:
         end = time.monotonic() + 60
         while not started.exists():
             assert time.monotonic() < end
