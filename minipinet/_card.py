@@ -6,13 +6,12 @@ import contextlib
 import functools
 import importlib
 import re
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 from minipinet._array import CARD_ERRORS, ON_CARD, card_library, csr, to_host
-from minipinet.errors import CardError, UsageError, notify
+from minipinet.errors import CardError, DeviceError, UsageError, notify
 
 #: What `device` may be.
 DEVICES = ("cpu", "cuda", "auto")
@@ -29,7 +28,7 @@ def check_device(device: str) -> str:
     Raises
     ------
     UsageError
-        For any other value, and for ``"cuda"`` where it cannot be used: in one sentence, why.
+        For any other value, and, as a DeviceError, for ``"cuda"`` where it cannot be used: in one sentence, why.
     """
     if not isinstance(device, str) or device not in DEVICES:
         shown = " ".join(repr(device).split())
@@ -40,7 +39,7 @@ def check_device(device: str) -> str:
     if problem is None:
         return "cuda"
     if device == "cuda":
-        raise UsageError(f"device: 'cuda' cannot be used here: {problem}")
+        raise DeviceError(f"device: 'cuda' cannot be used here: {problem}")
     notify(f"device: 'auto' comes to 'cpu': {problem}")
     return "cpu"
 
@@ -79,7 +78,7 @@ def card_problem() -> str | None:
         if _NO_CARD.search(reason):
             return f"there is no NVIDIA driver or card, or the driver is too old for this CuPy ({reason})"
         if _NO_LIBRARY.search(reason):
-            return f"CuPy lacks a library of NVIDIA's: {INSTALL} ({reason})"
+            return f"CuPy lacks a library of NVIDIA's, or finds that of another CUDA: {INSTALL} ({reason})"
         if _NO_MEMORY.search(reason):
             return f"the card has no memory left ({reason})"
         return f"CuPy finds no card that works ({reason})"
@@ -111,17 +110,22 @@ def try_card(library: ModuleType) -> str | None:
 
 
 @contextlib.contextmanager
-def card_failures(smaller: str) -> Iterator[None]:
+def card_failures(smaller: str, device: str = "cuda") -> Iterator[None]:
     """Raise what fails on a card in here as a CardError, chained to the error of the library; all else as it is.
+
+    For what the package itself does on a card: nothing that a caller handed in is run in here, whose errors are its
+    own. Also a decorator.
 
     Parameters
     ----------
     smaller : str
         What needs less memory, or has more of it: what to try where a card has too little.
+    device : {"cuda", "cpu"}
+        Where all this runs; on the CPU every error is left as it is.
 
     Examples
     --------
-    >>> with card_failures("fewer graphs at a time"):
+    >>> with card_failures("fewer graphs at a time", "cpu"):
     ...     print("no card is asked for anything")
     no card is asked for anything
     """
@@ -130,21 +134,34 @@ def card_failures(smaller: str) -> Iterator[None]:
     except Exception as error:
         # What loads a library says only by its text that it is one of a card's.
         of_card = CARD_ERRORS.match(f"{type(error).__module__}.") or _lacks_library(error)
-        if isinstance(error, CardError) or not of_card:
+        if device != "cuda" or isinstance(error, CardError) or not of_card:
             raise
         try_card.cache_clear()  # whoever asks for a card again has it tried again
         raise CardError(_sentence(error, smaller)) from error
 
 
+@contextlib.contextmanager
+def found_before() -> Iterator[None]:
+    """Raise as a CardError that a card is refused in here, in work that began when it could be used.
+
+    It is tried again after a failure, and in every process once.
+    """
+    try:
+        yield
+    except DeviceError as error:
+        raise CardError(f"{error}, where it could before; try again, with fewer jobs, or device 'cpu'") from error
+
+
 def _lacks_library(error: Exception) -> bool:
-    asked = not ON_CARD.keys().isdisjoint(sys.modules)  # else it is another library that lacks one
-    return asked and isinstance(error, ImportError | OSError | RuntimeError) and bool(_NO_LIBRARY.search(str(error)))
+    return isinstance(error, ImportError | OSError | RuntimeError) and bool(_NO_LIBRARY.search(str(error)))
 
 
 def _sentence(error: Exception, smaller: str) -> str:
     reason, card = reason_of(error), _card()
     if _lacks_library(error) or _NO_LIBRARY.search(reason):
-        return f"device: 'cuda' lacks a library of NVIDIA's on {card}: {INSTALL} ({reason})"
+        return (
+            f"device: 'cuda' lacks a library of NVIDIA's on {card}, or finds that of another CUDA: {INSTALL} ({reason})"
+        )
     if _NO_MEMORY.search(reason):
         return f"device: 'cuda' ran out of memory on {card} ({reason}); try {smaller}, or device 'cpu'"
     return f"device: 'cuda' failed on {card} ({reason}); try again in a new process, or device 'cpu'"

@@ -51,7 +51,10 @@ def classes_of(y: Any, G: int) -> NDArray[Any]:
     if y is None:
         raise UsageError("y: fit requires y to be passed, but the target y is None: expected the class of each graph")
     refuse_card("y", y)
-    classes: NDArray[Any] = sklearn("utils", "PiNetClassifier").column_or_1d(y, warn=True)
+    try:
+        classes: NDArray[Any] = sklearn("utils", "PiNetClassifier").column_or_1d(y, warn=True)
+    except TypeError as error:  # of a sequence of a user's own, with what is no class in it
+        raise UsageError(f"y: expected the class of each graph, got {type(y).__name__} ({error})") from error
     # Refuses what is missing or of several kinds, which NumPy would make strings of when it turns a list into an array.
     as_values(y if isinstance(y, list | tuple) else classes, "y")
     sklearn("utils.multiclass", "PiNetClassifier").check_classification_targets(classes)

@@ -7,8 +7,9 @@ Whatever takes arrays from outside has them from here: by `host_array` where it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any
+from collections import UserList, deque
+from collections.abc import Mapping, ValuesView
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,15 @@ from minipinet._array import ON_CARD, Array, library_of
 from minipinet._tree import children
 from minipinet.errors import UsageError
 
-#: What an array on a card may be within.
-_CONTAINERS = (list, tuple, Mapping, np.ndarray)
+#: What an array on a card may be within: what `children` enters, and what a list is made of for it.
+_LISTED = (deque, UserList, ValuesView)
+_CONTAINERS = (list, tuple, Mapping, slice, np.ndarray, *_LISTED)
+
+
+class _Slice(NamedTuple):
+    start: Any
+    stop: Any
+    step: Any
 
 
 def refuse_card(name: str, value: Any) -> None:
@@ -31,7 +39,7 @@ def refuse_card(name: str, value: Any) -> None:
     name : str
         What the caller calls it; the message also says where in it.
     value : Any
-        Lists, tuples, NamedTuples, mappings and NumPy's arrays of objects are entered, however deep.
+        Lists, tuples, NamedTuples, mappings, slices, queues and NumPy's arrays of objects are entered, however deep.
 
     Notes
     -----
@@ -51,13 +59,21 @@ def refuse_card(name: str, value: Any) -> None:
             raise UsageError(
                 f"{place}: expected data on the host, got {what} on a card, which is not taken; {way} brings it over"
             )
-        if isinstance(held, np.ndarray):
-            held = list(held.flat) if held.dtype == object else ()
         if not isinstance(held, _CONTAINERS) or id(held) in met:
             continue
         met[id(held)] = held  # a list may hold itself
+        held = _opened(held)
         if any(map(_may_be_there, set(map(type, held.values() if isinstance(held, Mapping) else held)))):
             waiting += [(place + step, child) for step, child in children(held) or () if _may_be_there(type(child))]
+
+
+def _opened(held: Any) -> Any:
+    """Return a container as `children` enters it."""
+    if isinstance(held, np.ndarray):
+        return list(held.flat) if held.dtype == object else ()
+    if isinstance(held, slice):
+        return _Slice(held.start, held.stop, held.step)
+    return list(held) if isinstance(held, _LISTED) else held
 
 
 @functools.cache

@@ -10,6 +10,9 @@ from typing import Any
 
 from joblib.parallel import LokyBackend
 
+#: Seconds to wait for a thread that hands tasks on in milliseconds, unless it has come to an end itself.
+_PATIENCE = 10.0
+
 
 class Processes(LokyBackend):  # type: ignore[misc]
     """The backend "loky", for one `joblib.Parallel`.
@@ -37,6 +40,7 @@ class Processes(LokyBackend):  # type: ignore[misc]
         """End the processes, as soon as all tasks have been handed on, for which there is always room."""
         with self._lock:
             self._ending = True
-        while not all(future.running() or future.done() for future in self._submitted):
+        given_up = time.monotonic() + _PATIENCE
+        while time.monotonic() < given_up and not all(f.running() or f.done() for f in self._submitted):
             time.sleep(0.001)
         super().abort_everything(ensure_ready)

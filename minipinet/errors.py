@@ -19,6 +19,10 @@ class MissingLibraryError(UsageError, ImportError):
     """A library that is an extra is not installed: the message names it, and how to get it."""
 
 
+class DeviceError(UsageError):
+    """The device that was asked for cannot be used here: the message says why."""
+
+
 class DataError(MinipinetError, ValueError):
     """A file or an input graph is malformed: the message names file and line, or graph and node."""
 

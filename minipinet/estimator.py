@@ -154,6 +154,8 @@ class PiNetClassifier(base.ClassifierMixin, base.TransformerMixin, base.BaseEsti
             Naming the parameter, X or y, what is allowed and what came; of real-valued y, scikit-learn's ValueError.
         DataError, DivergedError
             As :func:`minipinet.runs.train_pinet` and the readers of graphs do.
+        CardError
+            When a card fails.
         """
         settings = Settings(**{name: getattr(self, name) for name in SETTINGS}, seed=seed_of(self.random_state))
         kind, graphs = graphs_of_one_kind(X)

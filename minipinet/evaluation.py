@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -26,6 +26,8 @@ from minipinet.settings import whole
 SCORED_AT_ONCE = 256
 #: What to try where a card has too little memory to score.
 _SMALLER = "fewer graphs at a time"
+#: What to try where it has too little to score while it trains.
+SMALLER_WHILE_TRAINING = "fewer graphs to validate on, or a smaller batch_size or folds_at_once"
 
 
 class Evaluation(NamedTuple):
@@ -85,8 +87,8 @@ def evaluate(
     index, batches = _batches_of(params, quotient, index, batch_size)
     y = class_numbers(y, quotient.counts.shape[0], params.W_D.shape[1])
     # What overflows is found in the scores.
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(_SMALLER):
-        evaluation = score_batches(pinet_scores(pq, device), on_device(params, device), batches, y, index)
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
+        evaluation = score_batches(pinet_scores(pq, device), placed_on(device)(params), batches, y, index)
     check_finite_scores(evaluation.logits, index)
     return evaluation
 
@@ -103,7 +105,7 @@ def score(
     """Return the logits (n, C) of graphs whose classes need not be known; arguments as in :func:`evaluate`."""
     device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
-    return _checked_logits(pinet_scores(pq, device), params, batches, index, device)
+    return _checked_logits(pinet_scores(pq, device), placed_on(device), params, batches, index)
 
 
 def pooled(
@@ -119,11 +121,12 @@ def pooled(
     device = check_device(device)
     index, batches = _batches_of(params, quotient, index, batch_size)
 
+    @card_failures(_SMALLER, device)
     def matrices(params: Params, batch: Batch) -> Array:
         params, batch = on_device((params, batch), device)
         return to_host(readout_caches(params, pq, batch).dense.M)
 
-    return _checked_logits(matrices, params, batches, index, device)
+    return _checked_logits(matrices, placed_on(device), params, batches, index)
 
 
 def readout_caches(params: PiNetParams, pq: Array | None, batch: GraphBatch) -> StepwiseCache:
@@ -176,7 +179,8 @@ def score_network(network: Network, params: Params, index: Array, *, batch_size:
     """
     refuse_card("params", params)
     index = numbers_below("index", index, network.G)
-    return _checked_logits(network.scores, params, network.batches(index, whole("batch_size", batch_size), None), index)
+    batches = network.batches(index, whole("batch_size", batch_size), None)
+    return _checked_logits(network.scores, network.placed, params, batches, index)
 
 
 def score_batches(scores: Scores, params: Params, batches: Iterable[Batch], y: Array, index: Array) -> Evaluation:
@@ -216,9 +220,20 @@ def class_numbers(y: Array, G: int, C: int) -> Array:
     return classes.astype(np.int64)
 
 
-def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
+def placed_on(device: str, smaller: str = _SMALLER) -> Callable[[Any], Any]:
+    """Return what moves parameters, or a batch, to where `device` computes; what is there already stays."""
+
+    @card_failures(smaller, device)
+    def placed(tree: Any) -> Any:
+        return on_device(tree, device)
+
+    return placed
+
+
+def pinet_scores(pq: Array | None, device: str = "cpu", smaller: str = _SMALLER) -> Scores:
     """Return how PiNet scores a batch: on a card, what is not there yet is moved there, and the logits come back."""
 
+    @card_failures(smaller, device)
     def scores(params: Params, batch: Batch) -> Array:
         params, batch = on_device((params, batch), device)
         return to_host(pinet_forward(params, batch, pq)[0])
@@ -227,10 +242,10 @@ def pinet_scores(pq: Array | None, device: str = "cpu") -> Scores:
 
 
 def _checked_logits(
-    scores: Scores, params: Params, batches: Iterable[Batch], index: Array, device: str = "cpu"
+    scores: Scores, placed: Callable[[Params], Params], params: Params, batches: Iterable[Batch], index: Array
 ) -> Array:
-    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"), card_failures(_SMALLER):
-        logits = _logits(scores, on_device(params, device), batches)
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):
+        logits = _logits(scores, placed(params), batches)
     check_finite_scores(logits, index)
     return logits
 

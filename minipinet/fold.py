@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minipinet._array import Array
+from minipinet._card import found_before
 from minipinet._words import counted
 from minipinet.datasets.dataset import Dataset, refit_encoder
 from minipinet.datasets.encoder import FeatureEncoder
@@ -96,18 +97,20 @@ def _training(fold: Fold, part: Part) -> Training[FoldResult]:
             fold.on_epoch(fold.number, state)
 
     try:
-        model, state, epoch = yield from train_part(part, fold.folder, fold.checkpoint_seconds, after_epoch)
+        with found_before():
+            model, state, epoch = yield from train_part(part, fold.folder, fold.checkpoint_seconds, after_epoch)
     except DivergedError as error:
         raise DivergedError(f"fold {fold.number}: {error}") from None
     try:
-        tested = evaluate(
-            model.params,
-            part.settings.pairs,
-            part.quotient,
-            part.y,
-            fold.split["test"],
-            device=part.settings.device,
-        )
+        with found_before():
+            tested = evaluate(
+                model.params,
+                part.settings.pairs,
+                part.quotient,
+                part.y,
+                fold.split["test"],
+                device=part.settings.device,
+            )
     except DataError as error:
         raise DataError(f"fold {fold.number}: {error}") from None
     record = state.history[epoch - 1]

@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from minipinet._array import Array
-from minipinet._card import card_failures
 from minipinet.errors import CardError, DataError, DivergedError
 from minipinet.fast.training import adam_step, training_threads
 from minipinet.network import Network, Params
@@ -82,14 +81,12 @@ def together(
     outcomes: dict[int, Outcome | None] = dict.fromkeys(range(len(trainings)))
     failed: dict[tuple[bool, int], DivergedError | DataError] = {}
     lost: CardError | None = None
-    smaller = "a smaller batch_size or folds_at_once"
     with training_threads():
         while outcomes:
             asks: dict[int, Ask] = {}
             for k, outcome in outcomes.items():
                 try:
-                    with card_failures(smaller):
-                        asks[k] = next(trainings[k]) if outcome is None else trainings[k].send(outcome)
+                    asks[k] = next(trainings[k]) if outcome is None else trainings[k].send(outcome)
                 except StopIteration as end:
                     yield end.value
                 except (DivergedError, DataError) as error:
@@ -100,7 +97,7 @@ def together(
                 raise lost
             began = time.perf_counter()
             # Overflow is found by looking at the results, and told as a DivergedError.
-            with np.errstate(over="ignore", invalid="ignore"), card_failures(smaller):
+            with np.errstate(over="ignore", invalid="ignore"):
                 trained = epochs(asks) if asks else {}
             share = (time.perf_counter() - began) / max(len(asks), 1)
             outcomes = {k: Outcome(*found, share) for k, found in trained.items()}

@@ -29,17 +29,28 @@ def no_pq(params: Params) -> Array:
     return np.empty((0, 2))
 
 
+def as_they_are(params: Params) -> Params:
+    """Return the parameters of a network that computes where they are.
+
+    Examples
+    --------
+    >>> as_they_are((1.0, None))
+    (1.0, None)
+    """
+    return params
+
+
 class Network(NamedTuple):
     """A network and the graphs of one data set, as :func:`minipinet.train.fit_network` sees them.
 
     Examples
     --------
-    PiNet is one (:func:`minipinet.train.pinet_network`):
+    PiNet is one (:func:`minipinet.pinet_network.pinet_network`):
 
     >>> from minipinet.datasets import load_dataset
     >>> from minipinet.quotient import refine
     >>> from minipinet.settings import Settings
-    >>> from minipinet.train import pinet_network
+    >>> from minipinet.pinet_network import pinet_network
     >>> network = pinet_network(refine(load_dataset("MUTAG").graphs), Settings(hidden=4, out=2), C=2)
     >>> params = network.init(np.random.default_rng(0))
     >>> [network.scores(params, batch).shape for batch in network.batches(np.arange(5), 3, None)]
@@ -59,6 +70,8 @@ class Network(NamedTuple):
     #: ``loss_backward(dloss, cache)`` returns the gradient of every parameter.
     loss_backward: Callable[[float, Any], Params]
     scores: Scores
+    #: ``placed(params)`` returns the parameters where `scores` computes, so that they move once for many batches.
+    placed: Callable[[Params], Params] = as_they_are
     #: ``epoch(settings, params, adam, y, order)`` trains elsewhere on the graphs in this order and returns new
     #: parameters, Adam's new state, the sum of the losses and the number of right answers; None: batch by batch, here.
     epoch: Callable[[Any, Params, Any, Array, Array], tuple[Params, Any, float, int]] | None = None

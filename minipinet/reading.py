@@ -80,7 +80,8 @@ def as_reading(node_label: Any, node_attributes: Any, weight: Any = None, direct
 def _names(names: Any, argument: str) -> tuple[str, ...]:
     if isinstance(names, str):
         return (names,)
-    found = () if names is None else tuple(names) if isinstance(names, Iterable) else (names,)
+    several = isinstance(names, Iterable) and not (isinstance(names, np.ndarray) and names.ndim == 0)
+    found = () if names is None else tuple(names) if several else (names,)
     if not all(isinstance(name, str) for name in found):
         raise UsageError(f"{argument}: expected the name of a node attribute or a sequence of them, got {names!r:.80}")
     return found

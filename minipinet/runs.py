@@ -18,13 +18,14 @@ from minipinet.datasets.encoder import FeatureEncoder
 from minipinet.errors import UsageError
 from minipinet.evaluation import check_width
 from minipinet.lockstep import Training, alone
+from minipinet.pinet_network import pinet_network
 from minipinet.predictor import PiNet
 from minipinet.quotient import Quotient, refine
 from minipinet.reading import Reading
 from minipinet.rundir import CHECKPOINT, MODEL, open_run, write_log, write_results
 from minipinet.settings import Settings, real
 from minipinet.splits import check_classes, hold_out
-from minipinet.train import OnEpoch, TrainState, chosen_params, pinet_network, training
+from minipinet.train import OnEpoch, TrainState, chosen_params, training
 
 #: At most one checkpoint in this time, and one at the end.
 CHECKPOINT_SECONDS = 5.0

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from minipinet._array import Array, on_device
+from minipinet._array import Array
 from minipinet._host import numbers_below, refuse_card
-from minipinet.batch import make_batches
 from minipinet.errors import UsageError
-from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, pinet_scores, score_batches
-from minipinet.fast.training import loss_backward, loss_forward, make_fast_batches
+from minipinet.evaluation import SCORED_AT_ONCE, check_width, class_numbers, score_batches
 from minipinet.lockstep import Ask, Training, alone, train_batches
 from minipinet.network import Batch, Network, Params
 from minipinet.optim import AdamState, adam_init
-from minipinet.params import init_params, pq_values
+from minipinet.pinet_network import init_pinet, pinet_network
 from minipinet.quotient import Quotient
 from minipinet.settings import Settings, whole
 from minipinet.splits import check_classes
@@ -91,7 +89,7 @@ def start(settings: Settings, d: int, C: int) -> TrainState:
     TrainState
         The generator comes from `settings.seed`; the initial weights are its first draws.
     """
-    return _start(partial(_init_pinet, settings=settings, d=d, C=C), settings.seed)
+    return _start(partial(init_pinet, settings=settings, d=d, C=C), settings.seed)
 
 
 def fit(
@@ -154,36 +152,6 @@ def fit(
     return fit_network(network, y, index, settings, state=state, validation_index=validation_index, on_epoch=on_epoch)
 
 
-def pinet_network(quotient: Quotient, settings: Settings, C: int) -> Network:
-    """Return PiNet on the graphs of a quotient, as the training loop sees it."""
-    refuse_card("quotient", quotient)
-    pairs, C, device = settings.pairs, whole("C", C), settings.on_this_machine().device
-
-    def batches(index: Array, batch_size: int, rng: np.random.Generator | None) -> Iterable[Batch]:
-        # To score, the form in which a graph's scores have the same bits in every batch; to train, the faster one.
-        if rng is None:
-            return (on_device(batch, device) for batch in make_batches(quotient, index, batch_size, settings.dtype))
-        return make_fast_batches(quotient, index, batch_size, settings.dtype)
-
-    epoch = None
-    if device == "cuda":
-        from minipinet.cuda.folds import card_epoch
-
-        epoch = card_epoch(quotient, settings)
-
-    return Network(
-        G=quotient.counts.shape[0],
-        C=C,
-        init=partial(_init_pinet, settings=settings, d=quotient.X.shape[1], C=C),
-        batches=batches,
-        loss_forward=lambda params, batch, y: loss_forward(params, batch, y, pairs, settings.l2),
-        loss_backward=loss_backward,
-        scores=pinet_scores(pairs, device),
-        epoch=epoch,
-        pq=lambda params: pq_values(params, pairs),
-    )
-
-
 def fit_network(
     network: Network,
     y: Array,
@@ -239,11 +207,6 @@ def chosen_params(state: TrainState) -> tuple[Params, int]:
     return (state.params, state.epoch) if state.best is None else (state.best.params, state.best.epoch)
 
 
-def _init_pinet(rng: np.random.Generator, settings: Settings, d: int, C: int) -> Params:
-    taken = ("hidden", "out", "bias", "learned_pq", "init", "dtype")
-    return init_params(rng, d, C, **{name: getattr(settings, name) for name in taken})
-
-
 def _start(init: Callable[[np.random.Generator], Params], seed: int) -> TrainState:
     rng = np.random.default_rng(seed)
     params = init(rng)
@@ -275,7 +238,8 @@ def _epoch(
         check_finite(name, values, epoch, settings)
     if validation is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            held_out = score_batches(network.scores, params, validation.batches, y, validation.index)
+            placed = network.placed(params)
+            held_out = score_batches(network.scores, placed, validation.batches, y, validation.index)
         check_finite("the validation loss", held_out.loss, epoch, settings)
         scores = held_out.loss, held_out.accuracy
         if settings.patience is not None and (best is None or held_out.loss < best.loss):

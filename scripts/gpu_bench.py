@@ -15,15 +15,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import platform
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,11 +29,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minipinet._card import card_failures, card_problem
+from minipinet._files import write_json, write_whole
 from minipinet.crossval import cross_validate
 from minipinet.cuda.dataset import graph_table
-from minipinet.cuda.launch import NOT_CAPTURED, launcher
+from minipinet.cuda.launch import launcher
 from minipinet.datasets import Dataset, load_dataset
-from minipinet.errors import CardError, MinipinetError, Notice, UsageError
+from minipinet.errors import DataError, DivergedError, MinipinetError, UsageError
 from minipinet.fast.training import compiled_form
 from minipinet.quotient import refine
 from minipinet.settings import Settings
@@ -44,20 +42,17 @@ from minipinet.settings import Settings
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "gpu"), str(HERE / "peers")]
 
-from bench import check_losses, commit, machine  # noqa: E402
+from bench import commit, machine  # noqa: E402
 from commandline import MODULES, WITHOUT_FOLDER, parse  # noqa: E402
 from environments import PEERS, is_made, python_of  # noqa: E402
 from facts import card_facts  # noqa: E402
 from problem import load, write_problem  # noqa: E402
 from processes import PeerError, PeerProcess  # noqa: E402
 from report import left_out, markdown  # noqa: E402
+from rounds import FAILURES, OVER, Rounds, is_over, refused_captures, short  # noqa: E402
 from sides import OnCard, OnCpu  # noqa: E402
 from traffic import copy_bandwidth, step_bytes  # noqa: E402
 
-#: How a peer fails: with another loss, an answer that is none, or a process that cannot be started.
-FAILURES = PeerError, ValueError, OSError
-#: Why something is left out that was not begun in time.
-OVER = "the --minutes were over"
 #: Processors that a peer may use beside the card.
 THREADS = min(4, os.cpu_count() or 1)
 
@@ -77,12 +72,12 @@ def peers_on_card(
         try:
             running[peer] = PeerProcess(peer, python, problem, THREADS, folder / f"{peer}.log", options.device)
         except FAILURES as error:
-            reasons[peer] = _reason(error)
+            reasons[peer] = short(error)
     return running, reasons
 
 
-def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Check and time all sides on a data set; return what the report says of it, and of sides that are left out."""
+def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Rounds, dict[str, str]]:
+    """Check and time all sides on a data set: what the report says of it, its rounds, and the peers' versions."""
     write_problem(folder / "problem.npz", data)
     with np.load(folder / "problem.npz") as file:
         arrays = dict(file)
@@ -94,95 +89,39 @@ def measure(data: Dataset, options: argparse.Namespace, folder: Path) -> tuple[d
         "folds": OnCard(arrays, table, launch, options.folds),
     }
     peers, reasons = peers_on_card(folder / "problem.npz", options, folder)
-    sides: dict[str, Any] = {"cpu": OnCpu(arrays, quotient, data.num_classes), **cards, **peers}
-    losses: dict[str, tuple[float, float]] = {}
-    seconds: dict[str, list[float]] = {side: [] for side in sides}
-
-    def check(name: str) -> None:
-        with refused_captures() as refused:
-            losses[name] = sides[name].loss(), sides[name].epochs(0)["loss"]
-        check_losses({"ours": losses["cpu"], name: losses[name]})
-        if refused:  # its launches one by one would go under the name of what it is not
-            leave_out(name, refused[0])
-
-    def take_time(name: str) -> None:
-        seconds[name].append(sides[name].epochs(options.least)["seconds"])
-
-    def leave_out(name: str, reason: str) -> None:
-        reasons[name] = reason
-        for kept in (sides, seconds, losses):
-            kept.pop(name, None)
-
-    def attempt(step: Callable[[str], None], name: str) -> None:
-        """Take a step of a side; a peer that fails in it is left out from here on."""
-        try:
-            step(name)
-        except FAILURES as error:
-            if name not in peers:
-                raise
-            leave_out(name, _reason(error))
-
-    try:
-        for name in list(sides):
-            if name in peers and is_over(options):
-                leave_out(name, OVER)
-            else:
-                attempt(check, name)
-        for k in range(options.rounds):
-            if k and is_over(options):
-                reasons[f"round {k + 1} and what follows"] = OVER
-                break
-            names = list(sides)
-            for name in names[k % len(names) :] + names[: k % len(names)]:
-                attempt(take_time, name)
-    finally:
-        for side in (*sides.values(), *peers.values()):
-            side.close()
+    rounds = Rounds({"cpu": OnCpu(arrays, quotient, data.num_classes), **cards}, peers, options)
+    rounds.run()
+    rounds.reasons |= reasons
     found = {
         "graphs": len(data), "nodes": len(data.graphs.X), "batches": -(-len(data) // int(arrays["batch_size"])),
-        "losses": losses, "seconds": seconds, "bytes": {name: step_bytes(side.card) for name, side in cards.items()},
+        "losses": rounds.losses, "seconds": rounds.seconds,
+        "bytes": {name: step_bytes(side.card) for name, side in cards.items()},
     }  # fmt: skip
-    versions = {name: value for peer in peers.values() for name, value in peer.about["versions"].items()}
-    return found, {"reasons": reasons, "versions": versions}
+    return found, rounds, {name: value for peer in peers.values() for name, value in peer.about["versions"].items()}
 
 
 def time_cross_validation(folds: int, epochs: int) -> dict[str, Any]:
     """Time a whole cross-validation of MUTAG, all folds at once, from the graphs to the accuracies.
 
-    Also says why its step was not captured, if it was not.
+    Also says why its step was not captured, or why there is no time: weights or scores that are not finite.
     """
-    data, settings = load_dataset("MUTAG"), Settings(epochs=epochs, device="cuda")
+    data, settings, seconds, failed = load_dataset("MUTAG"), Settings(epochs=epochs, device="cuda"), None, None
     with refused_captures() as refused:
-        began = time.perf_counter()
-        cross_validate(data, settings, folds, folds_at_once=folds)
-        seconds = time.perf_counter() - began
-    return {"folds": folds, "epochs": epochs, "seconds": seconds, "not_captured": refused[0] if refused else None}
-
-
-def is_over(options: argparse.Namespace) -> bool:
-    """Return whether the time for the benchmark is over."""
-    return bool(time.monotonic() > options.until)
-
-
-@contextmanager
-def refused_captures() -> Iterator[list[str]]:
-    """Give a list that at the end has what was told of steps that could not be captured; all that is told is shown."""
-    refused: list[str] = []
-    told: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", Notice)
-            yield refused
-    finally:
-        refused += [str(one.message) for one in told if str(one.message).startswith(NOT_CAPTURED)]
-        for one in told:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        try:
+            cross_validate(data, replace(settings, epochs=1), folds, folds_at_once=folds)  # compiles the kernels
+            began = time.perf_counter()
+            cross_validate(data, settings, folds, folds_at_once=folds)
+            seconds = time.perf_counter() - began
+        except (DivergedError, DataError) as error:
+            failed = str(error)
+    not_captured = refused[0] if refused else None
+    return {"folds": folds, "epochs": epochs, "seconds": seconds, "not_captured": not_captured, "failed": failed}
 
 
 def main(words: list[str] | None = None) -> int:
     """Measure, write what was found, and print it."""
     options = parse(words)
-    options.until = time.monotonic() + 60 * options.minutes
+    options.until, options.kept = time.monotonic() + 60 * options.minutes, ""
     if problem := card_problem():
         print(f"gpu_bench: {problem}", file=sys.stderr)
         return 1
@@ -190,12 +129,13 @@ def main(words: list[str] | None = None) -> int:
     try:
         with card_failures("fewer --folds or --megabytes"):
             measure_all(options, report)
-    except CardError as error:
-        kept = f"; what was measured before is in {options.output}" if "cross_validation" in report else ""
-        print(f"gpu_bench: {error}{kept}", file=sys.stderr)
+    except (MinipinetError, PeerError) as error:
+        print(f"gpu_bench: {error}{options.kept}", file=sys.stderr)
         return 1
     print(markdown(report))
-    return 0
+    if report["failed"]:
+        print(f"gpu_bench: not what the CPU computes: {', '.join(report['failed'])}", file=sys.stderr)
+    return int(bool(report["failed"]))
 
 
 def measure_all(options: argparse.Namespace, report: dict[str, Any]) -> None:
@@ -204,21 +144,21 @@ def measure_all(options: argparse.Namespace, report: dict[str, Any]) -> None:
         **card_facts(), "processor": machine()["processor"],
         "cpu_passes": "NumPy" if compiled_form() is None else "Numba",
         "commit": commit(), "date": time.strftime("%Y-%m-%d"),
-        "folds": options.folds, "rounds": options.rounds, "datasets": {}, "skipped": {},
+        "folds": options.folds, "rounds": options.rounds, "datasets": {}, "skipped": {}, "failed": [],
     }  # fmt: skip
     report["versions"] |= {"python": platform.python_version(), "numpy": version("numpy")}
     if report["cpu_passes"] == "Numba":
         report["versions"]["numba"] = version("numba")
     report["copy_bytes_per_second"] = copy_bandwidth(launcher("float32").xp, options.megabytes)
-    time_cross_validation(options.folds, 1)  # compiles the kernels
     report["cross_validation"] = time_cross_validation(options.folds, options.epochs)
-    write(report, options.output)
+    report["failed"] += ["the folds of MUTAG"] * (report["cross_validation"]["failed"] is not None)
+    write(report, options)
     for name in dict.fromkeys(options.datasets):
         if is_over(options):
             report["skipped"][name] = OVER
         else:
             add_dataset(name, options, report)
-        write(report, options.output)
+        write(report, options)
 
 
 def add_dataset(name: str, options: argparse.Namespace, report: dict[str, Any]) -> None:
@@ -228,22 +168,20 @@ def add_dataset(name: str, options: argparse.Namespace, report: dict[str, Any]) 
             raise UsageError("there is no --data-dir")
         data = load(name, options.data_dir)
     except MinipinetError as error:
-        report["skipped"][name] = _reason(error)
+        report["skipped"][name] = str(error)
         return
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
-        report["datasets"][name], of_sides = measure(data, options, Path(folder))
-    report["versions"] |= of_sides["versions"]
-    report["skipped"] |= {left_out(side, name): reason for side, reason in of_sides["reasons"].items()}
+        report["datasets"][name], rounds, versions = measure(data, options, Path(folder))
+    report["versions"] |= versions
+    report["skipped"] |= {left_out(what, name): reason for what, reason in rounds.reasons.items()}
+    report["failed"] += [left_out(side, name) for side in rounds.failed]
 
 
-def write(report: dict[str, Any], path: Path) -> None:
+def write(report: dict[str, Any], options: argparse.Namespace) -> None:
     """Write a report, and its table beside it."""
-    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    path.with_suffix(".md").write_text(markdown(report), encoding="utf-8")
-
-
-def _reason(error: Exception) -> str:
-    return str(error).partition(" (all of it")[0]
+    write_json(options.output, report)
+    write_whole(options.output.with_suffix(".md"), markdown(report).encode())
+    options.kept = f"; what was measured before is in {options.output}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the stand-in for a card is asked for, counted: operations that would run there, and what waits for one."""
+"""What the stand-in for a card is asked for, counted: operations, what waits for one, what is sent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.device_stand_in import BOTH_SIDES, Device, DeviceSparse, Function
@@ -59,3 +60,14 @@ def count_waits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     record(monkeypatch, waits, Function, "__call__", to_list)
     record(monkeypatch, waits, sys.modules["cupy"], "asnumpy", lambda _: "asnumpy")
     return waits
+
+
+def count_uploads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that fills with the shapes of what is copied to a card; nothing gets there but by `asarray`."""
+    uploads: list[str] = []
+
+    def shape(x: Any) -> str | None:
+        return None if isinstance(x, Device | DeviceSparse) else str(np.shape(x))
+
+    record(monkeypatch, uploads, sys.modules["cupy"], "asarray", shape)
+    return uploads

@@ -2,9 +2,10 @@
 
 As on a card, arrays do not meet NumPy's arrays and are not taken by NumPy's functions; a function, a method or an
 argument that is not in the tables below does not exist, be it that CuPy has none or that nobody has looked it up;
-a sparse matrix is CSR or CSC of floats, with sorted columns. More than CuPy asks: no number of NumPy meets an array,
-and ``float()`` of an array is refused, since each is a copy that waits for the card. ``bool()``, ``int()`` and
-``tolist()`` are left, since a way to take or a size must be known on the host: `tests.device_counts` counts them.
+a sparse matrix is CSR or CSC of floats, with sorted columns. More than CuPy asks: no number of NumPy and no list of
+numbers meets an array, and ``float()`` of an array is refused, since each is a copy. ``bool()``, ``int()`` and
+``tolist()`` are left, since a way to take or a size must be known on the host, and ``asarray``, by which alone data go
+to the card: `tests.device_counts` counts them.
 """
 
 from __future__ import annotations
@@ -202,6 +203,8 @@ def to_host(x: Any) -> Any:
         return x.host
     if isinstance(x, np.ndarray | np.generic) or scipy.sparse.issparse(x):
         raise TypeError("a host array met a device array")
+    if isinstance(x, list) and any(isinstance(item, int | float | complex) for item in x):
+        raise TypeError("a list of numbers met a device array")
     if isinstance(x, tuple | list):
         return type(x)(to_host(item) for item in x)
     return x

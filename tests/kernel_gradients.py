@@ -47,7 +47,7 @@ def kernel_errors(launch: Launcher, data: Dataset, dtype: str, **shape: Any) -> 
         make_card_batch(launch, card.shape, card.table, card.buffers)
         forward(launch, card.shape, card.table.y, card.net, card.buffers)
         backward(launch, card.shape, card.net, card.buffers)
-        losses, found = to_host(card.buffers.loss), unpack(card.net.gradient, folds)
+        losses, found = to_host(card.buffers.loss), unpack(to_host(card.net.gradient), folds)
         for k, params in enumerate(folds):
             chosen = orders[k][at : at + 50]
             if len(chosen):

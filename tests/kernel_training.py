@@ -53,11 +53,11 @@ class Training(Card):
         make_batch(self.launch, self.shape, self.table, self.buffers)
         forward(self.launch, self.shape, self.table.y, self.net, self.buffers)
         backward(self.launch, self.shape, self.net, self.buffers)
-        return unpack(self.net.gradient, self.likes)
+        return unpack(to_host(self.net.gradient), self.likes)
 
     def update(self) -> list[PiNetParams]:
         update(self.launch, self.shape, self.rule, self.net, self.buffers)
-        return unpack(self.net.vector, self.likes)
+        return unpack(to_host(self.net.vector), self.likes)
 
 
 def worst_of_an_epoch(

@@ -107,9 +107,8 @@ class HostLauncher:
         stopped = self.kernels[kernel](ctypes.c_longlong(first), ctypes.c_longlong(last), *values)
         assert stopped < 0, f"{kernel}: thread {stopped} touches what it must not"
 
-    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+    def capture(self, run: Callable[[], None]) -> None:
         run()
-        return run
 
     def _value(self, value: Array | int | float | None) -> Any:
         if value is None:

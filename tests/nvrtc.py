@@ -35,7 +35,12 @@ def find_nvrtc() -> Path | None:
 @lru_cache
 def nvrtc() -> ctypes.CDLL:
     """Return the library that `find_nvrtc` finds."""
-    return ctypes.CDLL(str(find_nvrtc()))
+    path = find_nvrtc()
+    assert path is not None
+    # Some look for the functions of a card's own on the system's path alone, unless they are there already.
+    for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
+        ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
+    return ctypes.CDLL(str(path))
 
 
 def supported() -> list[str]:

@@ -12,6 +12,7 @@ from minipinet.datasets import load_dataset
 from minipinet.quotient import refine
 from tests.kernel_training import drawn, worst_of_an_epoch
 from tests.kernels_on_host import compile_sources, kernels_of
+from tests.planted import with_fault
 
 #: A function, what stands in it, once, and what shall stand there.
 Fault: TypeAlias = tuple[str, str, str]
@@ -24,16 +25,10 @@ def body_of(function: str, file: str) -> str:
     return name + body + end
 
 
-def with_fault(file: str, function: str, right: str, wrong: str) -> tuple[str, str]:
-    """Return a function of a file as it is and with a fault."""
-    body = body_of(function, file)
-    assert body.count(right) == 1, f"{function}: expected {right!r} once, got it {body.count(right)} times"
-    return body, body.replace(right, wrong)
-
-
-def file_with_fault(file: str, *fault: str) -> dict[str, str]:
+def file_with_fault(file: str, function: str, right: str, wrong: str) -> dict[str, str]:
     """Return a file's text, by its name, with a fault in one of its functions."""
-    return {file: source(file).replace(*with_fault(file, *fault))}
+    body = body_of(function, file)
+    return {file: source(file).replace(body, with_fault(body, function, right, wrong))}
 
 
 @lru_cache
@@ -42,7 +37,7 @@ def kernels_with(*faults: Fault) -> list[dict[str, Any]]:
     texts: dict[str, str] = {}
     for i, (kernel, right, wrong) in enumerate(faults):
         (file,) = (file for file in SOURCES if kernel in names(file))
-        _, copy = with_fault(file, kernel, right, wrong)
+        copy = with_fault(body_of(kernel, file), kernel, right, wrong)
         copy = copy.replace(f" {kernel}(", f'extern "C" __global__ void {kernel}_{i}(')
         texts[file] = texts.get(file, source(file)) + copy
     compiled = compile_sources(texts, "float64")
@@ -52,7 +47,11 @@ def kernels_with(*faults: Fault) -> list[dict[str, Any]]:
 def error_of_an_epoch(kernels: dict[str, Any]) -> float:
     """Train two folds by kernels and by the pairs; return the greatest relative error."""
     data, rng = load_dataset("MUTAG")[:12], np.random.default_rng(0)
-    folds = [drawn(rng, data.num_features, 2, bias=True, learned=True) for _ in range(2)]
+    first, second = (drawn(rng, data.num_features, 2, bias=True, learned=True) for _ in range(2))
+    # Every other graph's features are zeros: what goes into the second fold's ReLUs there is exactly 0, in the pool's
+    # ReLU where there is no bias.
+    X = data.graphs.X * (np.arange(12) % 2).repeat(np.diff(data.graphs.ptr))[:, None]
+    folds = [first, second._replace(b_X0=np.zeros(5), b_X1=np.tile([0.0, 0.5], 2))]
     # The first fold has two batches, the second four; none has the last graph, so that a row too far is a row of it.
     orders = [rng.permutation(11)[:5], rng.permutation(11)]
-    return worst_of_an_epoch(refine(data.graphs), data.y, folds, orders, 3, kernels=kernels)
+    return worst_of_an_epoch(refine(data.graphs._replace(X=X)), data.y, folds, orders, 3, kernels=kernels)

@@ -17,11 +17,12 @@ from minipinet.datasets import load_dataset
 from minipinet.errors import DivergedError, UsageError
 from minipinet.optim import adam_init
 from minipinet.params import init_params
+from minipinet.pinet_network import pinet_network
 from minipinet.predictor import PiNet
 from minipinet.quotient import refine
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
-from minipinet.train import TrainState, fit, fit_network, pinet_network, start
+from minipinet.train import TrainState, fit, fit_network, start
 from tests import tolerances
 from tests.cli_calls import call
 from tests.device_counts import count_operations

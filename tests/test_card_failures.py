@@ -17,14 +17,15 @@ from minipinet._card import card_failures
 from minipinet.crossval import cross_validate
 from minipinet.cuda import folds
 from minipinet.cuda.cublas import CublasError
-from minipinet.errors import CardError, UsageError
+from minipinet.errors import CardError, DeviceError, UsageError
 from minipinet.evaluation import evaluate, pooled, score
 from minipinet.model import pinet_forward
+from minipinet.pinet_network import pinet_network
 from minipinet.predictor import PiNet
 from minipinet.quotient import refine
 from minipinet.runs import train_pinet
 from minipinet.settings import Settings
-from minipinet.train import fit, fit_network, pinet_network
+from minipinet.train import fit, fit_network
 from minipinet.verify import verify_all
 from tests.cli_calls import call, figures
 from tests.kernels_on_host import HostLauncher, use_host_card
@@ -47,6 +48,7 @@ FAILURE = error_of("cupy_backends.cuda.api.runtime", "CUDARuntimeError", ILLEGAL
 SHORT = error_of("cupy.cuda.memory", "OutOfMemoryError", "Out of memory allocating 2,048 bytes", MemoryError)
 FAILED = f"device: 'cuda' failed on card 3 (CUDARuntimeError: {ILLEGAL}); try again in a new process, or device 'cpu'"
 NO_MEMORY = "device: 'cuda' ran out of memory on card 3 ({}); try {}, or device 'cpu'"
+LACKS = "device: 'cuda' lacks a library of NVIDIA's on card 3, or finds that of another CUDA: pip install 'minipinet[c"
 OUT = "OutOfMemoryError: Out of memory allocating 2,048 bytes"
 
 
@@ -105,15 +107,15 @@ def scoring_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         (error_of("cupyx.scipy.sparse", "SomeError", "no"), "device: 'cuda' failed on card 3 (SomeError: no); try aga"),
         (
             error_of("cuda.pathfinder._dynamic_libs", "DynamicLibNotFoundError", "no libcusparse.so.12"),
-            "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
+            LACKS,
         ),
         (
             RuntimeError("CuPy failed to load libcusparse.so.12: OSError: libnvJitLink.so.12: cannot open"),
-            "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
+            LACKS,
         ),
         (
             ImportError("libcusparse.so.12: cannot open shared object file"),
-            "device: 'cuda' lacks a library of NVIDIA's on card 3: pip install 'minipinet[cuda12]' or",
+            LACKS,
         ),
     ],
 )
@@ -147,25 +149,63 @@ def test_what_is_not_the_cards_passes_as_it_is(error: BaseException) -> None:
     assert raised.value is error
 
 
-def test_training_tells_it_from_python(failing: Callable[[int, Exception], None]) -> None:
+@pytest.mark.parametrize("error", [FAILURE, RuntimeError("libcudart.so missing"), SHORT])
+def test_on_the_cpu_nothing_is_a_cards(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(type(error)) as raised, card_failures("less", "cpu"):
+        raise error
+    assert raised.value is error
+
+    def fails(*_: Any) -> Any:
+        raise error
+
+    at_work = train_pinet(DATA, replace(SMALL, device="cpu")).model
+    monkeypatch.setattr(evaluation, "pinet_forward", fails)
+    for score_them in (lambda: at_work.predict(DATA), lambda: evaluate(at_work.params, None, QUOTIENT, DATA.y, INDEX)):
+        with pytest.raises(type(error)) as raised:
+            score_them()
+        assert raised.value is error
+
+
+@pytest.mark.parametrize("error", [FAILURE, RuntimeError("libcudart.so missing")])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_what_a_callback_raises_is_the_callers(device: str, at_once: int, error: Exception) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    settings = replace(SMALL, device=device)
     trainings: list[Callable[[], Any]] = [
-        lambda: fit(QUOTIENT, DATA.y, INDEX, SMALL, C=2),
-        lambda: train_pinet(DATA, SMALL),
-        lambda: cross_validate(DATA, SMALL, 3),
-        lambda: cross_validate(DATA, SMALL, 3, folds_at_once=3),
-        lambda: PiNetClassifier(epochs=2, device="cuda").fit(list(DATA), DATA.y),
+        lambda: fit(QUOTIENT, DATA.y, INDEX, settings, C=2, on_epoch=fails),
+        lambda: cross_validate(DATA, settings, 3, folds_at_once=at_once, on_epoch=fails),
+        lambda: cross_validate(DATA, settings, 3, folds_at_once=at_once, on_fold=fails),
     ]
-    for train in trainings:
+    for train in trainings[: 1 if device == "cpu" and at_once > 1 else 3]:
+        with pytest.raises(type(error)) as raised:
+            train()
+        assert raised.value is error
+
+
+def test_training_tells_it_from_python(failing: Callable[[int, Exception], None]) -> None:
+    one, several = "a smaller batch_size", "a smaller batch_size or folds_at_once"
+    trainings: list[tuple[str, Callable[[], Any]]] = [
+        (one, lambda: fit(QUOTIENT, DATA.y, INDEX, SMALL, C=2)),
+        (one, lambda: train_pinet(DATA, SMALL)),
+        (one, lambda: cross_validate(DATA, SMALL, 3)),
+        (several, lambda: cross_validate(DATA, SMALL, 3, folds_at_once=3)),
+        (one, lambda: PiNetClassifier(epochs=2, device="cuda").fit(list(DATA), DATA.y)),
+    ]
+    for smaller, train in trainings:
         failing(2, SHORT)
         with pytest.raises(CardError) as raised:
             train()
-        assert str(raised.value) == NO_MEMORY.format(OUT, "a smaller batch_size or folds_at_once")
+        assert str(raised.value) == NO_MEMORY.format(OUT, smaller)
         assert raised.value.__cause__ is SHORT
 
 
 @pytest.mark.usefixtures("scoring_fails")
 def test_validation_scores_tell_it_too() -> None:
-    with pytest.raises(CardError, match=r"^device: 'cuda' ran out of memory on card 3 ") as raised:
+    told = "fewer graphs to validate on, or a smaller batch_size or folds_at_once"
+    with pytest.raises(CardError, match=rf"^device: 'cuda' ran out of memory on card 3 .*; try {told}, or ") as raised:
         fit(QUOTIENT, DATA.y, INDEX[5:], SMALL, C=2, validation_index=INDEX[:5])
     assert raised.value.__cause__ is SHORT
 
@@ -176,7 +216,7 @@ def model() -> PiNet:
 
 
 def test_scores_tell_it_from_python(model: PiNet, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any) -> Any:
+    def fails(*_: Any, **__: Any) -> Any:
         raise SHORT
 
     for place in ("pinet_forward", "on_device"):  # on the way to the card too
@@ -215,7 +255,7 @@ def test_the_command_says_how_a_run_goes_on(
     failed = call(capsys, *words)
     assert (failed.status, failed.out) == (1, "")
     assert failed.err == (
-        f"minipinet: error: {NO_MEMORY.format(OUT, 'a smaller --batch-size or --folds-at-once')}; the last checkpoint "
+        f"minipinet: error: {NO_MEMORY.format(OUT, 'a smaller --batch-size')}; the last checkpoint "
         f"is kept, and --batch-size and --device with it: go on with: minipinet {' '.join(map(str, words))} --resume\n"
     )
     assert "fold-00/checkpoint.safetensors" in files(folder)
@@ -281,3 +321,55 @@ def test_folds_that_had_ended_are_handed_out_when_a_scoring_fails(call: int, mon
     with pytest.raises(CardError, match="ran out of memory"):
         cross_validate(DATA, settings, 3, folds_at_once=3, on_fold=lambda fold: handed.append(fold.fold))
     assert handed == [1, 2]
+
+
+@pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let every look for a card but the first few find none."""
+
+    def go(after: int) -> None:
+        def problem() -> str | None:
+            nonlocal after
+            after -= 1
+            return None if after >= 0 else "CuPy finds no card that works (gone)"
+
+        monkeypatch.setattr("minipinet._card.card_problem", problem)
+
+    return go
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize("after", range(1, 9))
+def test_a_card_that_is_gone_when_it_is_looked_for_again_failed(
+    after: int, at_once: int, gone: Callable[[int], None]
+) -> None:
+    """As in another process, where it is looked for anew, or after a failure: no bad use of `device`."""
+    gone(after)
+    if after >= 1 + 2 * 3:  # at the door, and in each fold to train and to test
+        assert len(cross_validate(DATA, SMALL, 3, folds_at_once=at_once).folds) == 3
+        return
+    with pytest.raises(CardError) as raised:
+        cross_validate(DATA, SMALL, 3, folds_at_once=at_once)
+    assert str(raised.value) == (
+        "device: 'cuda' cannot be used here: CuPy finds no card that works (gone), where it could before; try again, "
+        "with fewer jobs, or device 'cpu'"
+    )
+
+
+def test_a_card_that_was_never_there_is_bad_use(gone: Callable[[int], None]) -> None:
+    gone(0)
+    with pytest.raises(
+        DeviceError, match=r"^device: 'cuda' cannot be used here: CuPy finds no card that works \(gone\)$"
+    ):
+        cross_validate(DATA, SMALL, 3)
+
+
+@pytest.mark.usefixtures("scoring_fails")
+def test_a_card_that_fails_while_folds_are_tested_and_is_gone_then(
+    gone: Callable[[int], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    gone(1 + 1 + 3 + 1)  # twice for the command, in each fold to train, and in the first to test
+    failed = call(capsys, *TRAIN, "--quiet", "--folds-at-once", "3", "--run-dir", tmp_path / "run")
+    assert failed.status == 1
+    assert failed.err.startswith(f"minipinet: error: {NO_MEMORY.format(OUT, 'fewer graphs at a time')}; the last check")
+    assert failed.err.endswith(" --resume\n")

@@ -63,7 +63,7 @@ def library_with(stream: Any = None) -> Any:
 
     cuda = types.SimpleNamespace(
         runtime=types.SimpleNamespace(runtimeGetVersion=lambda: 12080), get_current_stream=lambda: stream,
-        Stream=lambda: stream, cublas=types.SimpleNamespace(sgemmStridedBatched=own_door),
+        Stream=lambda non_blocking: stream, cublas=types.SimpleNamespace(sgemmStridedBatched=own_door),
     )  # fmt: skip
     return types.SimpleNamespace(cuda=cuda, empty=lambda n, dtype: there(np.empty(n, dtype)))
 
@@ -151,6 +151,7 @@ def test_a_step_with_products_is_captured_and_cupys_own_would_not_be(
     out = x.copy()
     fake.log_clear(0)
     replay = on.capture(lambda: on.product(x, x, out))  # a Notice would be an error here
+    assert replay is not None
     replay()
     assert fake.log_text() == b"stream workspace product stream workspace product "
     assert value(fake, "stream") == 77

@@ -50,7 +50,7 @@ class OutOfMemoryError(MemoryError):
 
 INSTALL = r"pip install 'minipinet\[cuda12\]' or, in the project's folder, -e '\.\[cuda12\]' \(cuda13 .* CUDA 13\)"
 NO_CARD = "there is no NVIDIA driver or card, or the driver is too old for this CuPy"
-LACKS = f"CuPy lacks a library of NVIDIA's: {INSTALL}"
+LACKS = f"CuPy lacks a library of NVIDIA's, or finds that of another CUDA: {INSTALL}"
 
 
 def stand_in(
@@ -237,12 +237,6 @@ def test_a_card_that_works_is_used(version: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "cupy", stand_in(version=version))
     assert card_problem() is None
     assert check_device("auto") == check_device("cuda") == "cuda"
-
-
-def test_an_error_of_another_library_stays_where_no_card_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    with pytest.raises(RuntimeError, match=r"^libcudart\.so missing$"), card_failures("less"):
-        raise RuntimeError("libcudart.so missing")
 
 
 def test_a_card_is_tried_once_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:

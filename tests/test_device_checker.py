@@ -12,10 +12,10 @@ from minipinet._array import Array
 from minipinet.verify import VerificationError, check_pair, verify_all
 from minipinet.verify.card import on_card
 from minipinet.verify.suite import CARD_REPEATS_WITHIN
+from tests.device_pairs import readable_pairs
 from tests.device_stand_in import use_stand_in
 from tests.small_data import same_bits
 from tests.small_pairs import generator, sine_backward, sine_forward
-from tests.test_device_pairs import readable_pairs
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import UserList, deque
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -84,6 +85,10 @@ DOORS: dict[str, tuple[str, Callable[[Given], Any]]] = {
     "a list of labels": ("labels[0]", lambda g: dataset_from_graphs(list(g.data), [there(y) for y in g.data.y])),
     "graphs of a data set": ("graphs[0]", lambda g: dataset_from_graphs([there(g.X)], [0])),
     "a part of a data set": ("index", lambda g: g.data[there(np.arange(2))]),
+    "where a part ends": ("index.stop", lambda g: g.data[0 : there(np.array(2))]),
+    "a queue of graphs": ("X[0][0]", lambda g: PiNetClassifier().fit(deque([(there(np.eye(2)), None)] * 2), [0, 1])),
+    "a list of a user's own": ("y[0]", lambda g: PiNetClassifier().fit(list(g.data), UserList(there(g.data.y)))),
+    "values of a mapping": ("X[0]", lambda g: PiNetClassifier().fit({"a": there(g.X)}.values(), [0, 1])),
     "predict, an array": ("graphs", lambda g: g.model.predict(there(g.X))),
     "predict, a list": ("graphs[0]", lambda g: g.model.predict([there(g.X)], device="cuda")),
     "predict, a union": ("graphs.X", lambda g: g.model.predict(g.data.graphs._replace(X=there(g.data.graphs.X)))),
@@ -184,6 +189,27 @@ def test_arrays_on_a_card_are_refused_in_one_sentence(door: str, given: Given) -
     assert str(told.value) == (
         f"{name}: expected data on the host, got {kind} on a card, which is not taken; {way} brings it over"
     )
+
+
+class Listed:
+    """A sequence of a user's own, which is not looked into."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.values[i]
+
+
+def test_arrays_on_a_card_in_what_is_not_looked_into_are_one_sentence(given: Given) -> None:
+    listed = Listed(*map(there, np.arange(8)))
+    with pytest.raises(UsageError, match=r"^index: expected one number, slice, list or mask, got Listed \("):
+        given.data[listed]  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match=r"^y: expected the class of each graph, got Listed \("):
+        PiNetClassifier().fit(list(given.data), listed)
 
 
 def test_what_it_says_helps(given: Given) -> None:

@@ -35,9 +35,10 @@ from minipinet.interop.pyg import dataset_from_pyg, from_pyg
 from minipinet.interop.state_dict import from_state_dict, to_state_dict
 from minipinet.metrics import summary_of
 from minipinet.params import pq_values
+from minipinet.pinet_network import pinet_network
 from minipinet.results.statistics import compare, compare_independent, holm, summarise
 from minipinet.runs import split_training
-from minipinet.train import fit_network, pinet_network
+from minipinet.train import fit_network
 from minipinet.union import disjoint_union, graph_at, take_graphs
 from minipinet.verify import check_pair, verify_function, verify_pair
 from minipinet.verify.properties import column_sum_error, isolation_error, oracle_error, permutation_error

@@ -11,21 +11,20 @@ import numpy as np
 import pytest
 
 from minipinet._array import csr, to_card, xp_of
-from minipinet._tree import named_leaves, with_leaves
+from minipinet._tree import named_leaves
 from minipinet.baselines.gcn_layers import kipf_quotient
 from minipinet.baselines.gcn_network import gcn_loss_backward, gcn_loss_forward, init_gcn
-from minipinet.batch import make_batch, make_batches
+from minipinet.batch import make_batch
 from minipinet.datasets import load_dataset
 from minipinet.evaluation import evaluate
 from minipinet.model import loss_backward, loss_forward
-from minipinet.optim import AdamState, adam_init, adam_step
-from minipinet.params import PiNetParams, init_params
+from minipinet.optim import adam_init, adam_step
+from minipinet.params import init_params
 from minipinet.quotient import refine
-from minipinet.verify.card import bound_on_card
-from minipinet.verify.pairs import Pair, example_union, layer_pairs, model_pairs
-from minipinet.verify.planted import PlantedBug, plant
+from minipinet.verify.pairs import Pair, example_union
 from tests import tolerances
-from tests.device_counts import count_operations, count_waits
+from tests.device_counts import count_operations, count_uploads, count_waits
+from tests.device_pairs import EPOCH, SCORES, UPLOADS, WAITS, epoch, moved, readable_pairs, run_here, run_on_card
 from tests.device_stand_in import Device, brought_back, host_leaves, use_stand_in
 from tests.small_data import same_bits
 from tests.small_pairs import generator
@@ -35,24 +34,6 @@ from tests.tolerances import tree_error
 @pytest.fixture(autouse=True)
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
     use_stand_in(monkeypatch)
-
-
-def readable_pairs(dtype: str = "float64") -> list[Pair]:
-    return layer_pairs(generator(), dtype) + model_pairs(generator(), dtype)
-
-
-def run_on_card(pair: Pair) -> tuple[Any, Any]:
-    """Return what a pair gives on the card, of which nothing may be on the host: its out and its gradients."""
-    out, cache = bound_on_card(pair.forward)(**to_card(dict(pair.inputs)))
-    assert host_leaves(cache) == []
-    dout = to_card(with_leaves(out, iter([np.ones(v.shape, v.dtype) for _, v in named_leaves(out)])))
-    return brought_back(out), brought_back(pair.backward(dout, cache))
-
-
-def run_here(pair: Pair) -> tuple[Any, Any]:
-    out, cache = pair.forward(**pair.inputs)
-    dout = with_leaves(out, iter([np.ones(np.shape(v), v.dtype) for _, v in named_leaves(out)]))
-    return out, pair.backward(dout, cache)
 
 
 # The stand-in
@@ -80,6 +61,7 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "csr_array": lambda x, xp: sys.modules["cupyx.scipy.sparse"].csr_array,
     "whole numbers in a matrix": lambda x, xp: csr(xp.arange(1), xp.arange(1), xp.arange(2), (1, 1)),
     "a host array beside a matrix": lambda x, xp: csr(x, xp.arange(3), xp.arange(4), (3, 3)) @ np.ones((3, 1)),
+    "numbers of a list": lambda x, xp: x[[0, 1]],
     "columns out of order": lambda x, xp: csr(x[:2], xp.arange(2)[::-1], 2 * xp.arange(2), (1, 2)) @ x[:2, None],
 }
 
@@ -104,25 +86,16 @@ def test_the_stand_in_computes() -> None:
 
 # The pairs
 
-#: What a pair asks a card for, forwards and backwards: a way to take (bool), a size (int), where graphs start (tolist).
-WAITS = {
-    "pool": ["tolist"] * 2,
-    "readout.stepwise": ["tolist"] * 2,
-    "readout.partly_fused": ["bool"] * 3 + ["int"] * 6 + ["tolist"] * 2,
-    "pinet": ["bool"] + ["tolist"] * 2,
-    "pinet.fixed_pq": ["bool"] * 3,
-    "loss": ["bool"] * 3,
-}
-
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("k", range(len(readable_pairs())), ids=[pair.name for pair in readable_pairs()])
 def test_case_105_every_readable_pair_stays_on_the_card_and_is_the_same(
     k: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair, waits = readable_pairs(dtype)[k], count_waits(monkeypatch)
-    (out, grads), (expected, expected_grads) = run_on_card(pair), run_here(pair)
-    assert waits == WAITS.get(pair.name, [])
+    pair = readable_pairs(dtype)[k]
+    there, waits, uploads = moved(pair), count_waits(monkeypatch), count_uploads(monkeypatch)
+    (out, grads), (expected, expected_grads) = run_on_card(there), run_here(pair)
+    assert (waits, uploads) == (WAITS.get(pair.name, []), UPLOADS.get(pair.name, []))
     assert all(v is None or v.dtype == dtype for _, v in named_leaves((out, grads)))
     allowed = tolerances.FORMS_FLOAT64 if dtype == "float64" else tolerances.FORMS_FLOAT32
     assert tree_error(out, expected) < allowed
@@ -130,115 +103,20 @@ def test_case_105_every_readable_pair_stays_on_the_card_and_is_the_same(
 
 
 @pytest.mark.parametrize("places", [None, 5])
-def test_the_gcn_baselines_stay_on_the_card_and_are_the_same(places: int | None) -> None:
+def test_the_gcn_baselines_stay_on_the_card_and_are_the_same(
+    places: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     quotient = kipf_quotient(example_union(generator()), merge=places is None)
     batch, y = make_batch(quotient, range(6), "float64"), np.arange(6) % 2
     params = init_gcn(generator(), d=3, C=2, places=places, hidden=4, out=3, bias=True, dtype="float64")
     forward = partial(gcn_loss_forward, batch=batch, y=y, places=places, l2=0.1)
     pair = Pair("gcn", forward, gcn_loss_backward, {"params": params}, ())
-    assert tree_error(run_on_card(pair), run_here(pair)) < tolerances.FORMS_FLOAT64
-
-
-# Planted faults: implicit copies, and what CuPy has not.
-
-
-def planted(module: str, function: str, line: str, bug: str) -> PlantedBug:
-    return PlantedBug(bug, "device", f"minipinet.{module}", function, line, bug, "a habit from NumPy")
-
-
-PLANTED = [
-    planted(
-        "attention", "column_softmax_forward", "L = H[pool.state]", "import numpy\nL = numpy.asarray(H)[pool.state]"
-    ),
-    planted("propagation", "scaling_forward", "xp = xp_of(deg)", "import numpy as xp"),
-    planted(
-        "propagation", "relu_forward", "return xp_of(H).maximum(H, 0), H > 0",
-        "import numpy\nreturn numpy.maximum(H, 0), H > 0",
-    ),
-    planted(
-        "propagation", "propagate_backward", "dq = xp.vdot(dV, U[step.own])", "dq = float(xp.vdot(dV, U[step.own]))"
-    ),
-    planted(
-        "readout", "softmax_cross_entropy_forward", "loss = -log_probabilities[xp_of(Z).arange(len(y)), y].mean()",
-        "import numpy\nloss = -log_probabilities[numpy.arange(len(y)), y].mean()",
-    ),
-    planted(
-        "attention", "pool_forward", "P = xp.empty((len(pool.ptr) - 1, Z_A.shape[1], Z_X.shape[1]), Y.dtype)",
-        "import numpy\nP = numpy.empty((len(pool.ptr) - 1, Z_A.shape[1], Z_X.shape[1]), Y.dtype)",
-    ),
-    planted(
-        "model", "pinet_forward", "p, q = xp_of(params.W_D).asarray(pq_values(params, pq)).T",
-        "p, q = pq_values(params, pq).T",
-    ),
-    planted(
-        "pool", "max_by_graph", "return segment_maxima(x, pool.ptr, pool.graph)",
-        "return xp_of(x).maximum.reduceat(x, pool.ptr[:-1], axis=0)",
-    ),
-    planted(
-        "pool", "make_pool", "return Pool(ptr, repeat(xp.arange(B), xp.diff(ptr)), state, count, counts)",
-        "return Pool(ptr, xp.repeat(xp.arange(B), xp.diff(ptr)), state, count, counts)",
-    ),
-    planted(
-        "attention_readout", "attention_readout_forward", "elif (abs(H) <= FUSED_RANGE).all():",
-        "elif abs(H).max(initial=0) <= FUSED_RANGE:",
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("bug", [None, *PLANTED], ids=lambda bug: bug.function if bug else "none")
-def test_planted_copies_to_the_host_are_caught(bug: PlantedBug | None) -> None:
-    module = plant(bug)["minipinet.verify.pairs"]
-    caught = []
-    for pair in module.layer_pairs(generator()) + module.model_pairs(generator()):
-        run_here(pair)  # on the host nothing is wrong
-        try:
-            run_on_card(pair)
-        except (TypeError, ValueError, AttributeError, NotImplementedError, AssertionError):
-            caught.append(pair.name)
-    assert bool(caught) == (bug is not None)
-
-
-ASKED = [
-    planted("attention", "column_softmax_forward", "L = H[pool.state]", "L = H[pool.state]\nassert (L == L).all()"),
-    planted(
-        "propagation",
-        "propagate_backward",
-        "dq = xp.vdot(dV, U[step.own])",
-        "dq = xp.vdot(dV, U[step.own])\nint(dq)",
-    ),
-    planted("readout", "dense_backward", "dW = M.T @ dZ", "dW = M.T @ dZ\ndb is not None and db.tolist()"),
-    planted(
-        "propagation",
-        "relu_forward",
-        "return xp_of(H).maximum(H, 0), H > 0",
-        "return xp_of(H).maximum(H, 0), xp_of(H).asarray(xp_of(H).asnumpy(H > 0))",
-    ),
-]
-
-
-@pytest.mark.parametrize("bug", [None, *ASKED], ids=lambda bug: bug.function if bug else "none")
-def test_planted_waits_for_the_card_are_caught(bug: PlantedBug | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, waits, caught = plant(bug)["minipinet.verify.pairs"], count_waits(monkeypatch), []
-    for pair in module.layer_pairs(generator()):
-        waits.clear()
-        run_on_card(pair)
-        caught += [pair.name] * (waits != WAITS.get(pair.name, []))
-    assert bool(caught) == (bug is not None)
+    there, uploads = moved(pair), count_uploads(monkeypatch)
+    assert tree_error(run_on_card(there), run_here(pair)) < tolerances.FORMS_FLOAT64
+    assert uploads == []
 
 
 # Training by the readable network, and scoring
-
-
-def epoch(params: PiNetParams, move: Callable[[Any], Any]) -> tuple[PiNetParams, AdamState]:
-    """Take Adam's step for each batch of an epoch, where `move` leads."""
-    data, params = load_dataset("MUTAG")[::9], move(params)
-    adam = adam_init(params)
-    for batch, y in zip(
-        make_batches(refine(data.graphs), range(len(data)), 8, "float64"), np.split(data.y, [8, 16]), strict=True
-    ):
-        _, cache = loss_forward(params, move(batch), move(y), l2=0.01)
-        params, adam = adam_step(params, loss_backward(1.0, cache), adam, lr=0.01)
-    return params, adam
 
 
 def test_the_readable_step_is_some_230_operations(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,14 +128,26 @@ def test_the_readable_step_is_some_230_operations(monkeypatch: pytest.MonkeyPatc
     assert 220 < len(counted) < 240
 
 
-def test_an_epoch_of_the_readable_network_and_its_scores() -> None:
-    data, start = load_dataset("MUTAG")[::9], init_params(generator(), 7, 2, hidden=6, out=4, dtype="float64")
+def test_an_epoch_of_the_readable_network_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, uploads = init_params(generator(), 7, 2, hidden=6, out=4, dtype="float64"), count_uploads(monkeypatch)
     (params, adam), (there, adam_there) = epoch(start, lambda x: x), epoch(start, to_card)
+    assert len(uploads) == EPOCH
     assert adam_there.step == adam.step == 3
     assert tree_error(params, start) > 1e-2
     for found, expected in ((there, params), (adam_there.m, adam.m), (adam_there.v, adam.v)):
         assert tree_error(brought_back(found), expected) < tolerances.FORMS_FLOAT64
-    scored = [evaluate(params, None, refine(data.graphs), data.y, range(20), device=d) for d in ("cpu", "cuda")]
+
+
+@pytest.mark.parametrize(("kind", "pq"), [("learned", None), ("fixed", ((1.0, 0.0),) * 4)])
+def test_scores_of_the_readable_network_are_the_same(kind: str, pq: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, uploads = load_dataset("MUTAG")[::9], count_uploads(monkeypatch)
+    params = init_params(generator(), 7, 2, hidden=6, out=4, learned_pq=pq is None, dtype="float64")
+    scored = [
+        evaluate(params, pq, refine(data.graphs), data.y, range(20), batch_size=8, device=device)
+        for device in ("cpu", "cuda")
+    ]
+    assert len(uploads) == SCORES[kind]
+    assert uploads.count("(4, 2)") == (0 if pq is None else 3)
     assert host_leaves(scored[1][:3]) == ["[0]", "[1]", "[2]"]
     assert tree_error(scored[1].logits, scored[0].logits) < tolerances.FORMS_FLOAT64
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,21 @@ def gpu_check(*words: str, python: str = sys.executable, folder: Path | None = N
     environment = os.environ | {"PYTHON": python} | variables
     command = ["bash", str(ROOT / "scripts" / "gpu_check"), *words]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+
+
+def program(folder: Path, text: str, name: str = "python") -> str:
+    """Make a program that writes down what it is asked for, in a line of `asked`, and goes on as `text` says."""
+    file = folder / name
+    file.write_text(f'#!/bin/sh\necho "{name} $*" >> "{folder}/asked"\n{text}\n', encoding="utf-8")
+    file.chmod(0o755)
+    return str(file)
+
+
+def asked(folder: Path) -> list[str]:
+    """Return what such programs were asked for, but for the version, which comes first."""
+    version, *lines = (folder / "asked").read_text(encoding="utf-8").splitlines()
+    assert version.startswith("python -c ")
+    return lines
 
 
 def test_help_is_all_that_is_asked_for() -> None:
@@ -54,36 +70,41 @@ def test_a_missing_card_is_one_line_before_any_test() -> None:
 
 @pytest.mark.parametrize("fails", ["", "pytest", "gpu_bench"])
 def test_tests_and_benchmark_are_both_started(fails: str, tmp_path: Path) -> None:
-    """By a Python that writes down what it is asked for, and fails in one of them."""
-    python = tmp_path / "python"
-    python.write_text(
-        f'#!/bin/sh\necho "$MINIPINET_REQUIRE_GPU $*" >> "{tmp_path}/asked"\n'
-        f'case "$*" in *"{fails or "nothing at all"}"*) exit 3 ;; esac\n', encoding="utf-8",
-    )  # fmt: skip
-    python.chmod(0o755)
-    done = gpu_check("--rounds", "2", python=str(python), folder=tmp_path)
+    """By a Python that fails in one of them, and wherever a missing card would be no failure."""
+    python = program(
+        tmp_path,
+        f'[ "$MINIPINET_REQUIRE_GPU" = 1 ] || exit 1; case "$*" in *"{fails or "nothing at all"}"*) exit 3 ;; esac',
+    )
+    done = gpu_check("--rounds", "2", python=python, folder=tmp_path, MINIPINET_REQUIRE_GPU="0")
     assert (done.returncode, done.stdout, done.stderr) == (int(bool(fails)), "", "")
-    ready, tests, bench = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    ready, tests, bench = asked(tmp_path)
     assert "/scripts/gpu/ready.py" in ready
-    assert tests.startswith("1 -m pytest ")
+    assert tests.startswith("python -m pytest ")
     assert "tests/test_gpu.py" in tests
     assert "/scripts/gpu_bench.py" in bench
     assert ready.endswith(" --rounds 2")
     assert bench.endswith(ready.partition("ready.py")[2])
 
 
-def test_tests_that_take_too_long_are_ended_and_the_benchmark_is_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended", [124, 137])
+def test_tests_that_take_too_long_are_ended_and_the_benchmark_is_started(ended: int, tmp_path: Path) -> None:
     """By a `timeout` that writes down what it is asked for, and says at once that the time is up."""
-    for name, status in (("timeout", 124), ("python", 0)):
-        file = tmp_path / name
-        file.write_text(f'#!/bin/sh\necho "{name} $*" >> "{tmp_path}/asked"\nexit {status}\n', encoding="utf-8")
-        file.chmod(0o755)
-    done = gpu_check(python=str(tmp_path / "python"), PATH=f"{tmp_path}:{os.environ['PATH']}")
+    python = program(tmp_path, "exit 0")
+    program(tmp_path, f"exit {ended}", "timeout")
+    done = gpu_check(python=python, PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "gpu_check: the tests were ended after 5 minutes\n"
-    _, tests, bench = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    _, tests, bench = asked(tmp_path)
     assert tests.startswith(f"timeout --foreground -s INT -k 20 300 {tmp_path}/python -m pytest ")
-    assert " --minutes 4" in bench
+    assert re.search(r" --minutes [89]\b", bench), "what is left of nine"
+
+
+def test_a_python_may_be_named_from_where_the_check_is_started(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin", "")
+    done = gpu_check(python="bin/python", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(asked(tmp_path / "bin")) == 3
 
 
 @pytest.mark.parametrize("python", ["/nonexistent/python", "python -X dev"])
@@ -94,11 +115,8 @@ def test_a_python_that_is_not_there_is_one_line(python: str) -> None:
 
 
 def test_nothing_is_started_where_something_is_missing(tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\necho "$*" >> "{tmp_path}/asked"\nexit 1\n', encoding="utf-8")
-    python.chmod(0o755)
-    assert gpu_check(python=str(python)).returncode == 1
-    assert len((tmp_path / "asked").read_text(encoding="utf-8").splitlines()) == 1
+    assert gpu_check(python=program(tmp_path, '[ "$1" = -c ]')).returncode == 1
+    assert len(asked(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,15 +146,17 @@ def test_what_is_missing_is_told(absent: tuple[str, ...], told: list[str], monke
     assert ready.missing() == told
 
 
-def test_an_old_python_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    ready = module("ready")
-    monkeypatch.setattr(ready, "OLDEST_PYTHON", (9, 0))
-    here = ".".join(map(str, sys.version_info[:2]))
-    assert ready.main([]) == 1
-    said = f"gpu_check: expected Python 9.0 or later, got {here} (PYTHON=FILE chooses another)\n"
-    assert capsys.readouterr().err == said
+def test_an_old_python_is_told_before_it_reads_anything(tmp_path: Path) -> None:
+    python = program(tmp_path, 'if [ "$1" = -V ]; then echo Python 2.7.18 >&2; else exit 1; fi')
+    done = gpu_check(python=python)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "gpu_check: expected Python 3.11 or later, got Python 2.7.18 (PYTHON=FILE chooses another)\n"
+    assert asked(tmp_path) == ["python -V"]
 
 
 def test_the_oldest_python_is_the_project_s() -> None:
-    oldest = ".".join(map(str, module("ready").OLDEST_PYTHON))
-    assert f'requires-python = ">={oldest}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    asked = (ROOT / "scripts" / "gpu_check").read_text(encoding="utf-8")
+    oldest = re.findall(
+        r"^requires-python = \">=3\.(\d+)\"$", (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE
+    )
+    assert re.findall(r"version_info < \(3, (\d+)\)", asked) == re.findall(r"Python 3\.(\d+) or later", asked) == oldest

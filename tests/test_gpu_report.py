@@ -17,8 +17,8 @@ def report(**captured: float) -> dict[str, Any]:
         **FACTS, "processor": "Some CPU", "cpu_passes": "Numba", "commit": "1234567", "date": "2026-11-28",
         "folds": 10, "rounds": 2,
         "copy_bytes_per_second": 2e12,
-        "cross_validation": {"folds": 10, "epochs": 200, "seconds": 4.5, "not_captured": None},
-        "skipped": {"PROTEINS": "there is no --data-dir"},
+        "cross_validation": {"folds": 10, "epochs": 200, "seconds": 4.5, "not_captured": None, "failed": None},
+        "skipped": {"PROTEINS": "there is no --data-dir"}, "failed": [],
         "datasets": {
             name: {
                 "batches": 4, "bytes": {"captured": 10**8, "folds": 10**9},
@@ -138,3 +138,18 @@ def test_a_step_that_was_not_captured_is_no_captured_step() -> None:
     assert f"Not timed: captured on MUTAG: {reason}." in lines
     assert "| 10 folds of MUTAG, 200 epochs | at most 5 s | not captured | no |" in lines
     assert f"The folds of MUTAG: {reason}." in lines
+
+
+def test_what_is_not_what_the_cpu_computes_has_no_time() -> None:
+    one = report(MUTAG=8e-4)
+    del one["datasets"]["MUTAG"]["seconds"]["captured"]
+    one["skipped"] = {"captured on MUTAG": "captured: expected minipinet's loss 0.7, got 0.8"}
+    one["failed"] = ["captured on MUTAG", "the folds of MUTAG"]
+    one["cross_validation"] |= {"seconds": None, "failed": "fold 3: the loss is nan in epoch 2"}
+    lines = module("report").markdown(one).splitlines()
+    assert lines[2] == "| MUTAG | 8 (2) | wrong loss | 0.4 (0.1) | 16.8 (4.2) | – | – |"
+    assert "| an epoch of MUTAG, captured | at most 1 ms | wrong loss | no |" in lines
+    assert "| PyG's epoch of MUTAG by a captured one | at least 20 times | wrong loss | no |" in lines
+    assert "| 10 folds of MUTAG, 200 epochs | at most 5 s | failed | no |" in lines
+    assert "The folds of MUTAG: fold 3: the loss is nan in epoch 2." in lines
+    assert "Not timed: captured on MUTAG: captured: expected minipinet's loss 0.7, got 0.8." in lines

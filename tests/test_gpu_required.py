@@ -50,5 +50,5 @@ def test_a_missing_card_fails_where_it_is_required(monkeypatch: pytest.MonkeyPat
 def test_the_check_names_files_that_are_there() -> None:
     script = (ROOT / "scripts" / "gpu_check").read_text(encoding="utf-8")
     named = [word.rstrip(")") for word in script.split() if word.startswith("tests/")]
-    assert len(named) == 5
+    assert len(named) == 6
     assert [name for name in named if not list(ROOT.glob(name))] == []

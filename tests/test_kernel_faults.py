@@ -44,6 +44,8 @@ FAULTS = [
     ("propagate_backward", "n < start[1]", "n + 1 < start[1]"),
     ("pq_terms", "to_q *= s * s;", "to_q *= s;"),
     ("softmax_backward", "z[r * F] * (dx[r * F] - sum)", "z[r * F] * dx[r * F]"),
+    ("pool_backward", "features[f] > 0", "features[f] >= 0"),
+    ("relu_backward", "R[t] > 0", "R[t] >= 0"),
     ("cross_entropy", "expm1(log_p)", "exp(log_p)"),
     ("adam", "steps[k] + 1", "steps[k] + 2"),
     ("adam", "id[k * B] < 0", "id[0] < 0"),

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minipinet._array import to_card, to_host
+from minipinet._array import Array, to_card, to_host
+from minipinet.cuda.launch import SOURCES, source
 from minipinet.datasets import load_dataset
 from minipinet.params import gate_forward
 from minipinet.quotient import refine
 from tests import tolerances
-from tests.device_stand_in import use_stand_in
+from tests.device_stand_in import Device, use_stand_in
 from tests.kernel_training import Training, drawn, worst_of_an_epoch
-from tests.kernels_on_host import EachAlone, HostLauncher
+from tests.kernels_on_host import SIGNATURE, EachAlone, HostLauncher, on_card
 from tests.planted_kernels import kernels_with
 
 
@@ -23,24 +24,50 @@ def card(monkeypatch: pytest.MonkeyPatch) -> None:
     use_stand_in(monkeypatch)
 
 
-def step_thread_by_thread(kernels: dict[str, Any] | None = None) -> None:
+#: The parameters of each kernel.
+KINDS = {name: kinds.split(",") for file in SOURCES for name, kinds in SIGNATURE.findall(source(file))}
+
+
+def one_step(launcher: type[HostLauncher], kernels: dict[str, Any] | None = None) -> None:
     data, rng = load_dataset("MUTAG")[:4], np.random.default_rng(0)
     folds = [drawn(rng, data.num_features, 2, bias=True, learned=True) for _ in range(2)]
     orders = [np.arange(4), np.arange(2)]
-    training = Training(refine(data.graphs), data.y, folds, orders, 2, kernels=kernels, launcher=EachAlone)
+    training = Training(refine(data.graphs), data.y, folds, orders, 2, kernels=kernels, launcher=launcher)
     training.gradients()
     training.update()
 
 
 def test_no_thread_writes_or_needs_what_another_writes() -> None:
-    step_thread_by_thread()
+    one_step(EachAlone)
 
 
 @pytest.mark.parametrize("kernel", ["bias_relu", "adam"])
 def test_a_planted_race_is_seen(kernel: str) -> None:
     (kernels,) = kernels_with((kernel, "element()", "element() / 2"))
     with pytest.raises(AssertionError, match=f"{kernel}: two threads write one number"):
-        step_thread_by_thread(kernels)
+        one_step(EachAlone, kernels)
+
+
+class Apart(HostLauncher):
+    """Refuses another argument where one lies that its kernel has for itself by `__restrict__`."""
+
+    def __call__(self, kernel: str, elements: int, *arguments: Array | int | float | None) -> None:
+        alone = [
+            on_card(argument) for argument, kind in zip(arguments, KINDS[kernel], strict=True) if "__restrict__" in kind
+        ]
+        tables = [argument.host for argument in arguments if isinstance(argument, Device)]
+        for own in alone:
+            assert sum(np.may_share_memory(own.host, table) for table in tables) == 1, f"{kernel}: one table is two"
+        super().__call__(kernel, elements, *arguments)
+
+
+def test_what_a_kernel_has_for_itself_is_no_other_argument() -> None:
+    assert sum("__restrict__" in kind for kinds in KINDS.values() for kind in kinds) == 4
+    one_step(Apart)
+    sums, loss, id, whole = to_card((np.zeros((1, 2)), np.zeros((1, 3)), np.zeros((1, 3), np.int32), np.zeros(1, int)))
+    Apart("float64")("next_batch", 1, loss, loss, id, sums, whole, whole, 1, 3)
+    with pytest.raises(AssertionError, match="next_batch: one table is two"):
+        Apart("float64")("next_batch", 1, loss, sums, id, sums, whole, whole, 1, 3)
 
 
 def at_the_ends(C: int, kernels: dict[str, Any] | None = None) -> float:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -24,7 +20,6 @@ from minipinet.quotient import refine
 from tests import strategies, tolerances
 from tests.device_stand_in import use_stand_in
 from tests.kernel_training import Training, drawn, worst_of_an_epoch
-from tests.nvrtc import TRANSLATIONS
 from tests.tolerances import tree_error
 
 PLAIN = np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 1.0]])
@@ -132,38 +127,6 @@ def test_tables_beyond_32_bits_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cuda_dataset, "MOST", 100)
     with pytest.raises(UsageError, match="quotient: expected at most 100 states and entries"):
         graph_table(quotient, np.zeros(188, int))
-
-
-def known_to_nvcc() -> list[str]:
-    """Return the kinds of cards that the nvcc here translates for: one before CUDA 12.8 has no sm_100."""
-    return subprocess.run(["nvcc", "--list-gpu-code"], check=True, capture_output=True, text=True).stdout.split()
-
-
-# tests/test_kernels_nvrtc.py has them translated as on a card.
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
-@pytest.mark.parametrize(("arch", "real"), TRANSLATIONS)
-def test_kernels_compile_for_cards(arch: str, real: str, tmp_path: Path) -> None:
-    if arch not in known_to_nvcc():
-        pytest.skip(f"this nvcc knows no {arch}")
-    path, head = tmp_path / "kernels.cu", source(SOURCES[0])[: source(SOURCES[0]).index("// A batch cut out")]
-    path.write_text(head + "".join(source(name).removeprefix(head) for name in SOURCES), encoding="utf-8")
-    flags = ["-cubin", f"-arch={arch}", f"-DREAL={real}", "-Werror", "all-warnings"]
-    subprocess.run(["nvcc", *flags, str(path), "-o", str(tmp_path / "kernels.cubin")], check=True)
-
-
-def test_an_old_nvcc_is_not_asked_for_a_kind_of_card_that_it_does_not_know(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nvcc = tmp_path / "nvcc"
-    nvcc.write_text('#!/bin/sh\n[ "$*" = --list-gpu-code ] && printf "sm_75\\nsm_80\\nsm_90a\\n"\n', encoding="utf-8")
-    nvcc.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert known_to_nvcc() == ["sm_75", "sm_80", "sm_90a"]
-    for arch in ("sm_90", "sm_100"):
-        with pytest.raises(pytest.skip.Exception, match=f"^this nvcc knows no {arch}$"):
-            test_kernels_compile_for_cards(arch, "float", tmp_path)
-    with pytest.raises(subprocess.CalledProcessError):
-        test_kernels_compile_for_cards("sm_80", "float", tmp_path)
 
 
 def test_a_graph_table_holds_every_graph() -> None:

@@ -14,7 +14,8 @@ import threadpoolctl
 from minipinet.errors import CardError, DataError, DivergedError
 from minipinet.lockstep import Ask, Outcome, Trained, Training, alone, together
 from minipinet.optim import AdamState
-from minipinet.train import TrainState, fit, pinet_network, training
+from minipinet.pinet_network import pinet_network
+from minipinet.train import TrainState, fit, training
 from tests.small_data import same_bits, without_seconds
 from tests.small_training import ALL, DATA, QUOTIENT, SMALL
 

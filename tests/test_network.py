@@ -13,6 +13,7 @@ from minipinet._array import Array
 from minipinet.errors import DataError, DivergedError, UsageError
 from minipinet.evaluation import score_network
 from minipinet.network import Network, Params
+from minipinet.pinet_network import pinet_network
 from minipinet.readout import (
     CrossEntropyCache,
     DenseCache,
@@ -22,7 +23,7 @@ from minipinet.readout import (
     softmax_cross_entropy_forward,
 )
 from minipinet.settings import Settings
-from minipinet.train import TrainState, chosen_params, fit, fit_network, pinet_network
+from minipinet.train import TrainState, chosen_params, fit, fit_network
 from tests.small_data import same_bits, without_seconds
 from tests.small_training import ALL, DATA, QUOTIENT, SMALL
 

@@ -203,6 +203,10 @@ def test_a_model_of_other_attributes_asks_for_their_names() -> None:
     ("options", "message"),
     [
         ({"node_label": 3}, "node_label: expected the name of a node attribute or a sequence of them, got 3"),
+        (
+            {"node_label": np.array(3)},
+            "node_label: expected the name of a node attribute or a sequence of them, got .*3",
+        ),
         ({"node_label": ["atom", 3]}, r"node_label: expected .*, got \['atom', 3\]"),
         ({"node_attributes": [None]}, r"node_attributes: expected .*, got \[None\]"),
         ({"weight": True}, "weight: expected the name of an edge attribute or None, got True"),

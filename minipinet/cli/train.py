@@ -110,7 +110,7 @@ def _cross_validate(args: argparse.Namespace, dataset: Dataset, settings: Settin
     from minipinet.crossval import cross_validate
 
     at_once = args.folds_at_once if settings.device == "cuda" else 1
-    jobs = min(args.jobs or (cpu_count() if at_once == 1 else 1), args.folds)
+    jobs = min(args.jobs or (1 if settings.device == "cuda" else cpu_count()), args.folds)
     done: dict[int, int] = {}  # epochs of each fold
     with progress(args.folds * settings.epochs, "epoch", quiet=args.quiet) as show:
 

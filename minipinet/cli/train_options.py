@@ -123,15 +123,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=common.whole_number,
         metavar="N",
         help="processes that train folds at the same time, at most one a fold; the results do not depend on it "
-        "(default: one a core)",
+        "(default: one a core, and on a card one)",
     )
     running.add_argument(
         "--folds-at-once",
         type=common.whole_number,
         default=1,
         metavar="K",
-        help="folds that a card trains in one step, with --device cuda or auto (default: %(default)s, and then --jobs "
-        "processes share the card)",
+        help="folds that a card trains in one step, with --device cuda or auto (default: %(default)s; with more "
+        "--jobs than one, processes share it)",
     )
     running.add_argument("--run-dir", metavar="DIR", help="folder of this run (default: runs/DATASET-DATE-TIME)")
     again = running.add_mutually_exclusive_group()

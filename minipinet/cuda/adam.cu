@@ -20,8 +20,8 @@ extern "C" __global__ void adam(real *w, const real *dw, real *m, real *v, const
 }
 
 // Add the batch to the epoch's sums, and go to the next. Element: the fold; the cursor is the first fold's.
-extern "C" __global__ void next_batch(const double *loss, const double *right, const int *id, double *sums, size *steps,
-                                      size *cursor, size K, size B) {
+extern "C" __global__ void next_batch(const double *loss, const double *right, const int *id,
+                                      double *__restrict__ sums, size *steps, size *cursor, size K, size B) {
     size k = element();
     if (k >= K) return;
     for (size b = 0; b < B; b++) {

@@ -9,15 +9,15 @@
 enum { TABLES = 5 };
 
 // off[k, m, b]: where graph b's part of table m starts in fold k's batch. Element: (k, m).
-extern "C" __global__ void batch_offsets(const int *order, const size *cursor, const size *ptr, int *id, int *off,
-                                         size K, size B, size n, size G) {
+extern "C" __global__ void batch_offsets(const int *order, const size *cursor, const size *ptr, int *__restrict__ id,
+                                         int *__restrict__ off, size K, size B, size n, size G) {
     size t = element();
     if (t >= K * TABLES) return;
-    size m = cut(t, TABLES), k = t;
+    size m = cut(t, TABLES), k = t, first = *cursor * B;
     int *start = off + (k * TABLES + m) * (B + 1);
     start[0] = 0;
     for (size b = 0; b < B; b++) {
-        size at = *cursor * B + b;
+        size at = first + b;
         int g = at < n ? order[k * n + at] : -1;
         if (m == 0) id[k * B + b] = g;
         start[b + 1] = start[b] + (g < 0 ? 0 : (int)(ptr[m * (G + 1) + g + 1] - ptr[m * (G + 1) + g]));

@@ -138,10 +138,11 @@ def allocate(xp: Any, shape: Shape, dtype: str, biased: bool) -> Buffers:
 class Net(NamedTuple):
     """What is trained, on the card: vectors in the order of `minipinet.cuda.parameters`, and views of two of them."""
 
+    state: Array  #: the next three in one, so that all go to the host at once
     vector: Array
-    gradient: Array
     m: Array
     v: Array
+    gradient: Array
     ends: Array
     w: Leaves
     dw: Leaves

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from minipinet._array import Array
+from minipinet._card import card_failures
 from minipinet.cuda.dataset import graph_table
 from minipinet.cuda.launch import launcher
 from minipinet.cuda.training import Card
@@ -50,6 +51,10 @@ class FoldsOnCard:
 
     def epoch(self, wanted: Mapping[int, Wanted]) -> dict[int, Trained]:
         """Train an epoch of each fold that is named."""
+        with card_failures("a smaller batch_size" + " or folds_at_once" * (len(self.quotients) > 1)):
+            return self._trained(wanted)
+
+    def _trained(self, wanted: Mapping[int, Wanted]) -> dict[int, Trained]:
         card = self._card or self._begin(wanted)
         self._card = None  # until it has trained: one that failed in the middle holds what nobody knows
         waiting = {k: (params, adam) for k, (params, adam, _) in wanted.items()}
@@ -88,7 +93,7 @@ def card_epoch(
     folds: FoldsOnCard | None = None
     made_for: tuple[object, ...] = ()
 
-    def epoch(own: Settings, params: PiNetParams, adam: AdamState, y: Array, order: Array) -> Trained:
+    def train(own: Settings, params: PiNetParams, adam: AdamState, y: Array, order: Array) -> Trained:
         nonlocal folds, made_for
         shapes = [None if w is None else w.shape for w in params]
         asked = own.batch_size, own.lr, len(order), shapes, y.tobytes()
@@ -98,7 +103,7 @@ def card_epoch(
             made_for = asked
         return folds.epoch({0: (params, adam, order)})[0]
 
-    return epoch
+    return train
 
 
 def _same(a: tuple[PiNetParams, AdamState], b: tuple[PiNetParams, AdamState]) -> bool:

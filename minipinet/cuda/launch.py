@@ -37,8 +37,8 @@ class Launcher(Protocol):
         The operand that `turned` names counts as its transpose, read where it lies.
         """
 
-    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that does again what `run` does, after doing it once.
+    def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:
+        """Return a function that does again what `run` does, after doing it once; None where only `run` itself can.
 
         A card is given `run` a second time to record it, which computes nothing.
         """
@@ -83,13 +83,14 @@ class CardLauncher:
         """
         self._cublas.product(a, b, out, turned)
 
-    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that replays what `run` launches; where it cannot be captured, `run` itself, with a Notice.
+    def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:
+        """Return a function that replays what `run` launches; None, with a Notice, where it cannot be captured.
 
         `run` is run once before, so that kernels are compiled and libraries have their work space.
         """
         try:
-            stream, here = self.xp.cuda.Stream(), self.xp.cuda.get_current_stream()
+            # Not blocking: while any other is captured, what other threads do on the default stream would fail.
+            stream, here = self.xp.cuda.Stream(non_blocking=True), self.xp.cuda.get_current_stream()
             here.synchronize()  # from here on what lies in the buffers is there for every stream
             with stream:
                 run()
@@ -104,7 +105,7 @@ class CardLauncher:
                 graph = stream.end_capture()
         except Exception as error:  # of a driver, of a library that must not be captured, of a CuPy without graphs
             notify(f"{NOT_CAPTURED}, and is launched kernel by kernel ({reason_of(error)})")
-            return run
+            return None
         # On the stream that is the current one then: there the batches' numbers are written and the sums are read.
         return lambda: graph.launch()
 

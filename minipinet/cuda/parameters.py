@@ -5,12 +5,13 @@ Folds may have different numbers of features d: all have room for the most, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from minipinet._array import Array, to_host, xp_of
+from minipinet._array import Array, xp_of
 from minipinet.params import PiNetParams
 
 
@@ -28,19 +29,18 @@ class Leaves(NamedTuple):
 
 def leaves_of(vector: Array, like: PiNetParams, K: int) -> Leaves:
     """Return the leaves of a vector, for K folds of parameters of the shapes of `like`."""
-    shapes = _stacked(like)
     found: list[Array | None] = []
     at = 0
-    for leaf in shapes:
-        size = 0 if leaf is None else K * leaf.size
-        found.append(None if leaf is None else vector[at : at + size].reshape(K, *leaf.shape))
+    for shape in _shapes(like):
+        size = 0 if shape is None else K * math.prod(shape)
+        found.append(None if shape is None else vector[at : at + size].reshape(K, *shape))
         at += size
     return Leaves(*found)
 
 
 def ends(like: PiNetParams, K: int) -> Array:
     """Return where each leaf that is there ends in the vector, (leaves,) int64."""
-    return np.cumsum([K * leaf.size for leaf in _stacked(like) if leaf is not None], dtype=np.int64)
+    return np.cumsum([K * math.prod(shape) for shape in _shapes(like) if shape is not None], dtype=np.int64)
 
 
 def pack(folds: Sequence[PiNetParams]) -> Array:
@@ -67,11 +67,11 @@ def pack(folds: Sequence[PiNetParams]) -> Array:
 
 
 def unpack(vector: Array, likes: Sequence[PiNetParams]) -> list[PiNetParams]:
-    """Return the parameters of each fold, of the shapes of `likes`, on the host: what `pack` was given."""
-    leaves = leaves_of(to_host(vector), widest(likes), len(likes))
+    """Return the parameters of each fold, of the shapes of `likes`, as views of the vector: what `pack` was given."""
+    leaves = leaves_of(vector, widest(likes), len(likes))
     folds = []
     for k, like in enumerate(likes):
-        own = Leaves(*(None if leaf is None else leaf[k].copy() for leaf in leaves))
+        own = Leaves(*(None if leaf is None else leaf[k] for leaf in leaves))
         folds.append(_unstacked(own._replace(W_0=own.W_0[:, : len(like.W_A0)])))
     return folds
 
@@ -79,6 +79,16 @@ def unpack(vector: Array, likes: Sequence[PiNetParams]) -> list[PiNetParams]:
 def widest(folds: Sequence[PiNetParams]) -> PiNetParams:
     """Return the parameters with the most features."""
     return max(folds, key=lambda params: len(params.W_A0))
+
+
+def _shapes(params: PiNetParams) -> list[tuple[int, ...] | None]:
+    """Return the shape of each of `Leaves`, without the axis of folds; None for one that is not there."""
+
+    def both(a: Array | None) -> tuple[int, ...] | None:
+        return None if a is None else (2, *a.shape)
+
+    b_D, raw = None if params.b_D is None else params.b_D.shape, None if params.p_raw is None else (2, 2, 2)
+    return [both(params.W_A0), both(params.W_A1), params.W_D.shape, both(params.b_A0), both(params.b_A1), b_D, raw]
 
 
 def _stacked(params: PiNetParams) -> Leaves:

@@ -1,14 +1,14 @@
 // The pairs of minipinet/attention.py and minipinet/readout.py: column softmax, P_g = Z_A,g^T Z_X,g, cross-entropy.
 //
-// H and its like hold both stacks, attention before features. start[k * step + b] is graph b's first row in fold k.
+// H and its like hold both stacks, attention before features. start[k * stride + b] is graph b's first row in fold k.
 
 // Z_A[k, r, a] = count exp(H - max) / sum, over the rows of each graph. Element: (k, b, a).
-extern "C" __global__ void softmax_forward(const real *H, const real *count, const int *start, real *Z_A, size K,
-                                           size B, size cap, size F, size step) {
+extern "C" __global__ void softmax_forward(const real *H, const real *count, const int *start,
+                                           real *__restrict__ Z_A, size K, size B, size cap, size F, size stride) {
     size t = element();
     if (t >= K * B * F) return;
     size a = cut(t, F), b = cut(t, B), k = t;
-    size from = start[k * step + b], to = start[k * step + b + 1];
+    size from = start[k * stride + b], to = start[k * stride + b + 1];
     const real *x = H + k * 2 * cap * F + a;
     real *z = Z_A + k * cap * F + a;
     real top = 0, sum = 0;
@@ -22,25 +22,26 @@ extern "C" __global__ void softmax_forward(const real *H, const real *count, con
 
 // In dH, which holds dZ_A on entry: dH = Z_A (dZ_A - s), s the graph's sum of Z_A dZ_A. Element: (k, b, a).
 extern "C" __global__ void softmax_backward(const real *Z_A, const int *start, real *dH, size K, size B, size cap,
-                                            size F, size step) {
+                                            size F, size stride) {
     size t = element();
     if (t >= K * B * F) return;
     size a = cut(t, F), b = cut(t, B), k = t;
+    size from = start[k * stride + b], to = start[k * stride + b + 1];
     const real *z = Z_A + k * cap * F + a;
     real *dx = dH + k * 2 * cap * F + a, sum = 0;
-    for (size r = start[k * step + b]; r < start[k * step + b + 1]; r++) sum += z[r * F] * dx[r * F];
-    for (size r = start[k * step + b]; r < start[k * step + b + 1]; r++) dx[r * F] = z[r * F] * (dx[r * F] - sum);
+    for (size r = from; r < to; r++) sum += z[r * F] * dx[r * F];
+    for (size r = from; r < to; r++) dx[r * F] = z[r * F] * (dx[r * F] - sum);
 }
 
 // P[k, b, a, x] = sum over the graph's rows of Z_A[r, a] relu(H_X[r, x]). Element: that.
 extern "C" __global__ void pool_forward(const real *Z_A, const real *H, const int *start, real *P, size K, size B,
-                                        size cap, size F, size step) {
+                                        size cap, size F, size stride) {
     size t = element();
     if (t >= K * B * F * F) return;
     size x = cut(t, F), a = cut(t, F), b = cut(t, B), k = t;
     const real *features = H + (k * 2 + 1) * cap * F, *attention = Z_A + k * cap * F;
     real sum = 0;
-    for (size r = start[k * step + b]; r < start[k * step + b + 1]; r++) {
+    for (size r = start[k * stride + b]; r < start[k * stride + b + 1]; r++) {
         real z = features[r * F + x];
         sum += attention[r * F + a] * (z < 0 ? 0 : z);  // NaN stays
     }
@@ -71,12 +72,12 @@ extern "C" __global__ void pool_backward(const real *dP, const real *Z_A, const 
 
 // out = H + b, with relu if asked for; rows beyond the last stay 0. Element: (k, stack, r, f).
 extern "C" __global__ void bias_relu(const real *H, const real *b, const int *start, real *out, size K, size B,
-                                     size cap, size F, size step, size relu) {
+                                     size cap, size F, size stride, size relu) {
     size t = element(), at = t;
     if (t >= K * 2 * cap * F) return;
     size f = cut(t, F), r = cut(t, cap), stack = cut(t, 2), k = t;
     real h = H[at];
-    if (b && r < start[k * step + B]) h += b[(k * 2 + stack) * F + f];
+    if (b && r < start[k * stride + B]) h += b[(k * 2 + stack) * F + f];
     out[at] = relu && h < 0 ? 0 : h;
 }
 

@@ -42,22 +42,22 @@ def make_batch(launch: Launcher, shape: Shape, table: GraphTable, buffers: Buffe
 def forward(launch: Launcher, shape: Shape, y: Array, net: Net, buffers: Buffers) -> None:
     """Fill the buffers from X to the loss and its cotangent."""
     K, B, *_, d, F_0, F, C, (n_0, n_1, n_2), entries = shape
-    b, w, step = buffers, net.w, TABLES * (B + 1)
+    b, w, stride = buffers, net.w, TABLES * (B + 1)
     if w.raw is not None:
         # p = gate(p_raw), q = gate(q_raw)
         launch("gate_forward", w.raw.size, w.raw, b.pq, w.raw.size, float(launch.xp.finfo(w.raw.dtype).epsneg))
     # R = relu(A~ X W_0 + b_0)
     _propagate(launch, b.X, b.K_0, b, 0, (K, n_1, n_0, entries[0], d), shared=True)
     launch.product(b.K_0, w.W_0, b.R)
-    launch("bias_relu", b.R.size, b.R, w.b_0, b.off[:, 1], b.R, K, B, n_1, F_0, step, 1)
+    launch("bias_relu", b.R.size, b.R, w.b_0, b.off[:, 1], b.R, K, B, n_1, F_0, stride, 1)
     # H_1 = A~ (R W_1) + b_1
     launch.product(b.R, w.W_1, b.U_1)
     _propagate(launch, b.U_1, b.V_1, b, 1, (K, n_2, n_1, entries[1], F), shared=False)
     if w.b_1 is not None:
-        launch("bias_relu", b.H_1.size, b.V_1, w.b_1, b.off[:, 2], b.H_1, K, B, n_2, F, step, 0)
+        launch("bias_relu", b.H_1.size, b.V_1, w.b_1, b.off[:, 2], b.H_1, K, B, n_2, F, stride, 0)
     # Z_A = column_softmax(H_A1), P_g = Z_A,g^T relu(H_X1)_g
-    launch("softmax_forward", K * B * F, b.H_1, b.count, b.off[:, 2], b.Z_A, K, B, n_2, F, step)
-    launch("pool_forward", b.P.size, b.Z_A, b.H_1, b.off[:, 2], b.P, K, B, n_2, F, step)
+    launch("softmax_forward", K * B * F, b.H_1, b.count, b.off[:, 2], b.Z_A, K, B, n_2, F, stride)
+    launch("pool_forward", b.P.size, b.Z_A, b.H_1, b.off[:, 2], b.P, K, B, n_2, F, stride)
     # logits = vec(P) W_D + b_D
     launch.product(b.P, w.W_D, b.logits)
     launch("cross_entropy", K * B, b.logits, w.b_D, y, b.id, b.dlogits, b.loss, b.right, K, B, C)

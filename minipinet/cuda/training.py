@@ -57,24 +57,26 @@ class Card:
         ptr, X, count, y = map(xp.asarray, (table.ptr, table.X, table.count, table.y))
         self.table = GraphTable(ptr, X, (first, second), count, y)
         size = K * sum(w.size for w in like if w is not None)
-        vector, gradient, m, v = (xp.zeros(size, dtype) for _ in range(4))
-        views = leaves_of(vector, like, K), leaves_of(gradient, like, K)
-        self.net = Net(vector, gradient, m, v, xp.asarray(ends(like, K)), *views)
+        state, gradient = xp.zeros((3, size), dtype), xp.zeros(size, dtype)
+        views = leaves_of(state[0], like, K), leaves_of(gradient, like, K)
+        self.net = Net(state, state[0], state[1], state[2], gradient, xp.asarray(ends(like, K)), *views)
         if settings.pairs is not None:
             self.buffers.pq[:] = xp.asarray(np.asarray(settings.pairs, dtype).reshape(2, 2, 2))
-        self._replay: Callable[[], None] | None = None if captured else self._step
+        self._to_capture = captured
+        # Never a method of this object: such a circle would keep all that it has on the card until Python looks for
+        # circles, for which memory on a card is no reason.
+        self._replay: Callable[[], None] | None = None
 
     def load(self, params: Sequence[PiNetParams], adam: Sequence[AdamState]) -> None:
         """Move each fold's parameters and moments to the card."""
-        xp, net = self.launch.xp, self.net
-        for place, trees in ((net.vector, params), (net.m, [a.m for a in adam]), (net.v, [a.v for a in adam])):
-            place[:] = xp.asarray(pack(trees))
+        xp = self.launch.xp
+        rows = [pack(trees) for trees in (params, [a.m for a in adam], [a.v for a in adam])]
+        self.net.state[:] = xp.asarray(np.stack(rows))
         self.buffers.steps[:] = xp.asarray(np.array([a.step for a in adam], np.int64))
 
     def read(self) -> tuple[list[PiNetParams], list[AdamState]]:
         """Return each fold's parameters and Adam state, on the host."""
-        net = self.net
-        params, m, v = (unpack(vector, self.likes) for vector in (net.vector, net.m, net.v))
+        params, m, v = (unpack(row, self.likes) for row in to_host(self.net.state))
         steps = to_host(self.buffers.steps).tolist()
         return params, [AdamState(*parts) for parts in zip(steps, m, v, strict=True)]
 
@@ -84,9 +86,10 @@ class Card:
         A fold without graphs stays as it is. Raises nothing of its own: a loss that is not finite is in the sums.
         """
         xp, b = self.launch.xp, self.buffers
-        if self._replay is None:
+        if self._to_capture:
             # With no graph in the batch a step changes nothing but the cursor: what a capture may run beforehand.
-            self._replay = self.launch.capture(self._step)
+            self._to_capture, self._replay = False, self.launch.capture(self._step)
+        step = self._replay or self._step
         order = np.full((self.shape.K, self.shape.n), -1, np.int32)
         for k, graphs in enumerate(orders):
             order[k, : len(graphs)] = graphs
@@ -94,7 +97,7 @@ class Card:
         b.cursor[:] = 0
         b.sums[:] = 0
         for _ in range(-(-max(map(len, orders)) // self.shape.B)):
-            self._replay()
+            step()
         return to_host(b.sums)
 
     def _step(self) -> None:

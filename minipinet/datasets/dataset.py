@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from minipinet._host import refuse_card
+from minipinet._host import host_array, refuse_card
 from minipinet._words import counted
 from minipinet.adjacency import degrees
 from minipinet.datasets.encoder import FeatureEncoder, fit_encoder
@@ -126,8 +126,10 @@ class Dataset:
         refuse_card("index", index)
         if isinstance(index, tuple):
             raise UsageError(f"index: expected one number, slice, list or mask, got {index!r:.80}")
-        if np.ndim(index) == 0 and not isinstance(index, slice):
-            return graph_at(self.graphs, index)
+        if not isinstance(index, slice):
+            expected = "one number, slice, list or mask"
+            if not host_array("index", index, expected).ndim:
+                return graph_at(self.graphs, index)
         if isinstance(index, list) and not index:
             index = slice(0)
         graphs = take_graphs(self.graphs, index)

@@ -108,10 +108,11 @@ def verify_all(
     for k in chosen:
         pair = known[k]
         rows += [
-            _timed(pair.name, method, partial(_check, pair, method, seed, within)) for method in (*EVERY, *pair.methods)
+            _timed(pair.name, method, device, partial(_check, pair, method, seed, within))
+            for method in (*EVERY, *pair.methods)
         ]
         if single:
-            rows.append(_timed(pair.name, "float32", partial(_compare_precisions, single[k], pair, seed)))
+            rows.append(_timed(pair.name, "float32", device, partial(_compare_precisions, single[k], pair, seed)))
     return rows
 
 
@@ -163,10 +164,10 @@ def _gradients(pair: Pair, seed: int) -> tuple[list[str], list[str], list[Array]
     return list(names), [f"{k} is {v.dtype} for {wanted} input" for k, v in named if v.dtype != wanted], gradients
 
 
-def _timed(name: str, method: str, check: Callable[[], Report]) -> Row:
+def _timed(name: str, method: str, device: str, check: Callable[[], Report]) -> Row:
     start = time.perf_counter()
     try:
-        with card_failures(_FREER):
+        with card_failures(_FREER, device):
             r = check()
     except CardError:  # no pair can be checked on it any more
         raise

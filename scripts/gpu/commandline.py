@@ -97,7 +97,7 @@ def parse(
     )
     parser.add_argument(
         "--minutes", type=minutes, default=math.inf, metavar="M",
-        help="after which no data set, peer or further round is begun (no end; gpu_check: 4)",
+        help="after which no data set, peer or further round is begun (no end; gpu_check: what is left of nine)",
     )  # fmt: skip
     parser.add_argument(
         "--megabytes", type=count, default=1024, help="what is copied to measure the bandwidth (%(default)s)"

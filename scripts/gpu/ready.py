@@ -21,15 +21,10 @@ IMPORTED = (
     "pytest",
     "hypothesis",
 )
-#: As pyproject.toml asks for it.
-OLDEST_PYTHON = 3, 11
 
 
 def missing() -> list[str]:
     """Return what is missing here, a part of a sentence each."""
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        wanted, found = (".".join(map(str, version[:2])) for version in (OLDEST_PYTHON, sys.version_info))
-        return [f"expected Python {wanted} or later, got {found} (PYTHON=FILE chooses another)"]
     found = []
     if lacking := [name for name in IMPORTED if importlib.util.find_spec(name) is None]:
         found.append(f"not installed: {', '.join(lacking)} (pip install '.[test,cuda12]' in the project's folder)")

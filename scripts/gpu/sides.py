@@ -14,11 +14,13 @@ from minipinet.cuda.training import Card
 from minipinet.lockstep import train_batches
 from minipinet.optim import adam_init
 from minipinet.params import PiNetParams
+from minipinet.pinet_network import pinet_network
 from minipinet.quotient import Quotient
 from minipinet.settings import Settings
-from minipinet.train import pinet_network
 
 Arrays = Mapping[str, np.ndarray]
+#: A mean loss, or that of each fold.
+Loss = float | np.ndarray
 
 
 class Side:
@@ -33,11 +35,11 @@ class Side:
         """Go back to the initial weights and Adam's first step."""
         raise NotImplementedError
 
-    def epoch(self, number: int, graphs: int | None = None) -> float:
+    def epoch(self, number: int, graphs: int | None = None) -> Loss:
         """Train on the graphs of the order of this number (the first of them alone); return their mean loss."""
         raise NotImplementedError
 
-    def loss(self) -> float:
+    def loss(self) -> Loss:
         """Return the loss of the initial weights on the first batch."""
         self.restart()
         return self.epoch(0, min(self.settings.batch_size, len(self.y)))
@@ -45,7 +47,8 @@ class Side:
     def epochs(self, least: float) -> dict[str, Any]:
         """Train from the initial weights for an epoch, and go on until `least` seconds are over."""
         self.restart()
-        epochs, loss, began = 0, 0.0, time.perf_counter()
+        loss: Loss = 0.0
+        epochs, began = 0, time.perf_counter()
         while (seconds := time.perf_counter() - began) < least or not epochs:
             loss = self.epoch(epochs)
             epochs += 1
@@ -65,7 +68,7 @@ class OnCpu(Side):
     def restart(self) -> None:
         self.params, self.adam = self.initial, adam_init(self.initial)
 
-    def epoch(self, number: int, graphs: int | None = None) -> float:
+    def epoch(self, number: int, graphs: int | None = None) -> Loss:
         order = self.orders[number % len(self.orders)][:graphs]
         rng = np.random.default_rng(0)  # nothing is drawn from it
         self.params, self.adam, loss, _ = train_batches(
@@ -85,8 +88,8 @@ class OnCard(Side):
     def restart(self) -> None:
         self.card.load([self.initial] * self.K, [adam_init(self.initial)] * self.K)
 
-    def epoch(self, number: int, graphs: int | None = None) -> float:
-        orders = [self.orders[(number + k) % len(self.orders)][:graphs] for k in range(self.K)]
+    def epoch(self, number: int, graphs: int | None = None) -> Loss:
+        orders = [self.orders[number % len(self.orders)][:graphs]] * self.K
         sums = self.card.epoch(orders)
         self.card.read()
-        return float(sums[0, 0]) / len(orders[0])
+        return sums[:, 0] / len(orders[0])

@@ -101,7 +101,11 @@ def summing(function: Loop) -> Loop:
 
 
 def halving(function: Loop) -> Loop:
-    """Compile a function twice, with its `prange` loops on one thread and on two; the bits are the same."""
+    """Compile a function twice, with its `prange` loops on one thread and on two; the bits are the same.
+
+    Sums, and other arithmetic of whole arrays, belong into functions that it calls: here Numba would make loops on both
+    threads of them too.
+    """
     twin = cast(Loop, FunctionType(function.__code__, function.__globals__, function.__name__))
     twin.__qualname__ = f"{function.__qualname__}_on_two"  # the name by which Numba keeps it on disk
     one, two = _compiled(function, {"contract"}), _compiled(twin, {"contract"}, parallel=True)
@@ -147,14 +151,9 @@ def _threads_are_quick() -> bool:
         return False
 
 
-_NEVER_PARALLEL = ("comprehension", "fusion", "inplace_binop", "numpy", "reduction", "setitem", "stencil")
-
-
 def _compiled(function: Loop, freedom: set[str], parallel: bool = False) -> Loop:
-    # Threads for `prange` alone: each `zeros` and each sum on both of them would take seconds to compile.
-    threads = parallel and dict.fromkeys(_NEVER_PARALLEL, False)
     # NaN and infinity keep their meaning: a training that diverges has to show it.
-    loop: Any = numba.njit(nogil=True, error_model="numpy", fastmath=freedom, parallel=threads)(function)
+    loop: Any = numba.njit(nogil=True, error_model="numpy", fastmath=freedom, parallel=parallel)(function)
     with suppress(RuntimeError):  # there is no folder that the compiled loop could be kept in
         loop._cache = _Kept(function)
     return cast(Loop, loop)

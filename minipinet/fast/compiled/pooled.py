@@ -80,16 +80,14 @@ def pooled_backward(
 @compiled
 def add_to_rows(x: Array, b: Array) -> None:
     for row in x:
-        for c in range(len(b)):
-            row[c] += b[c]
+        row += b
 
 
 @compiled
 def sum_of_rows(x: Array) -> Array:
     total = np.zeros(x.shape[1], x.dtype)
     for row in x:
-        for c in range(len(total)):
-            total[c] += row[c]
+        total += row
     return total
 
 

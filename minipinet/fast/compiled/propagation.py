@@ -124,9 +124,7 @@ def message_passing_backward(
     if b is not None:
         # H += b
         for i in range(len(dH)):
-            dH_i = dH[i]
-            for f in range(dH.shape[1]):
-                db[f] += dH_i[f]
+            db += dH[i]
     dK = np.empty(K.shape, K.dtype)
     if W.shape[0] < W.shape[1]:
         # H = K W, K = A~ M
