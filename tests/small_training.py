@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minipinet.evaluation
-import minipinet.train
+import minipinet.pinet_network
 from minipinet._array import Array
 from minipinet.batch import make_batches
 from minipinet.fast.batch import make_fast_batches
@@ -37,7 +37,7 @@ def record_batches(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
         batches.extend(index[at : at + batch_size].tolist() for at in range(0, len(index), batch_size))
         return make(quotient, index, batch_size, dtype)
 
-    monkeypatch.setattr(minipinet.train, "make_batches", partial(recording, make_batches))
-    monkeypatch.setattr(minipinet.train, "make_fast_batches", partial(recording, make_fast_batches))
+    monkeypatch.setattr(minipinet.pinet_network, "make_batches", partial(recording, make_batches))
+    monkeypatch.setattr(minipinet.pinet_network, "make_fast_batches", partial(recording, make_fast_batches))
     monkeypatch.setattr(minipinet.evaluation, "make_batches", partial(recording, make_batches))
     return batches

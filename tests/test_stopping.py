@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minipinet.pinet_network
 import minipinet.train
 from minipinet._tree import named_leaves
 from minipinet.errors import DivergedError, UsageError
@@ -94,7 +95,7 @@ def test_divergence_in_a_later_epoch_is_named_and_earlier_epochs_are_kept(monkey
         grads = loss_backward(dloss, cache)
         return grads._replace(W_X1=grads.W_X1 * np.float32("nan")) if steps == 12 else grads
 
-    monkeypatch.setattr(minipinet.train, "loss_backward", poisoned)
+    monkeypatch.setattr(minipinet.pinet_network, "loss_backward", poisoned)
     seen: list[TrainState] = []
     with pytest.raises(DivergedError, match="epoch 3: W_X1"):  # four batches an epoch: the last of the third
         train(SMALL, on_epoch=seen.append)
@@ -108,7 +109,7 @@ def test_an_infinite_loss_is_divergence_though_all_weights_are_finite(monkeypatc
         infinite = np.full_like(cache.cross_entropy.log_probabilities, -np.inf)
         return minimised, cache._replace(cross_entropy=cache.cross_entropy._replace(log_probabilities=infinite))
 
-    monkeypatch.setattr(minipinet.train, "loss_forward", beyond)
+    monkeypatch.setattr(minipinet.pinet_network, "loss_forward", beyond)
     with pytest.raises(DivergedError, match="epoch 1: the loss is no longer finite"):
         train(SMALL)
 

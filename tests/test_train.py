@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-import minipinet.train
+import minipinet.pinet_network
 from minipinet._tree import named_leaves
 from minipinet.datasets import dataset_from_graphs
 from minipinet.evaluation import evaluate
@@ -173,8 +173,8 @@ def test_case_073_one_dtype_throughout(dtype: str, pq: Any, monkeypatch: pytest.
         note("grads", grads)
         return grads
 
-    monkeypatch.setattr(minipinet.train, "loss_forward", watched_forward)
-    monkeypatch.setattr(minipinet.train, "loss_backward", watched_backward)
+    monkeypatch.setattr(minipinet.pinet_network, "loss_forward", watched_forward)
+    monkeypatch.setattr(minipinet.pinet_network, "loss_backward", watched_backward)
     settings = replace(SMALL, dtype=dtype, pq=pq, bias=True, l2=0.1, epochs=1)
     state = train(settings)
     note("params", state.params)
