@@ -29,7 +29,6 @@ class Field:
         self.memory = np.frombuffer(memory, np.uint8)  # keeps it
         self.first = self.memory.ctypes.data + FENCE
         self.last = self.first + self.room - size
-        self.allow(mmap.PROT_READ | mmap.PROT_WRITE)
 
     def allow(self, rights: int) -> None:
         """Let what lies between the fences be read, or written too."""
@@ -61,15 +60,14 @@ class Fenced(HostLauncher):
         fields = {where: field(i, where[1]) for i, where in spans.items()}
         for side in ("first", "last"):
             for (start, size), here in fields.items():
+                here.allow(mmap.PROT_READ | mmap.PROT_WRITE)
                 ctypes.memmove(getattr(here, side), start, size)
+                here.allow(mmap.PROT_READ)
             for i, where in spans.items():
                 values[i] = ctypes.c_void_p(getattr(fields[where], side))
-            if side == "last":  # once: where the arrays lie is nothing to them
-                for here in fields.values():
-                    here.allow(mmap.PROT_READ)
-                self.run(kernel, FAR, FAR + BLOCK, values)
-                for here in fields.values():
-                    here.allow(mmap.PROT_READ | mmap.PROT_WRITE)
+            self.run(kernel, FAR, FAR + BLOCK, values)
+            for here in fields.values():
+                here.allow(mmap.PROT_READ | mmap.PROT_WRITE)
             self.run(kernel, 0, (elements // BLOCK + 1) * BLOCK, values)
         for (start, size), here in fields.items():
             ctypes.memmove(start, here.last, size)
