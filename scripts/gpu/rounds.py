@@ -7,11 +7,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
 
 import numpy as np
 from bench import check_losses
-from processes import PeerError
+from processes import PeerError, PeerProcess
+from sides import Side
 
 from minipinet.cuda.launch import NOT_CAPTURED
 from minipinet.errors import Notice
@@ -22,34 +22,22 @@ FAILURES = PeerError, ValueError, OSError
 OVER = "the --minutes were over"
 
 
-class Sided(Protocol):
-    """What is timed: a training of minipinet's in this process, or a peer in its own."""
-
-    def loss(self) -> Any:
-        """Return the loss of the initial weights on the first batch, or that of each fold."""
-
-    def epochs(self, least: float) -> dict[str, Any]:
-        """Train from the initial weights for an epoch, and go on until `least` seconds are over."""
-
-    def close(self) -> None:
-        """End what was begun."""
-
-
 class Rounds:
     """All sides of a data set, and what was found of them.
 
     Parameters
     ----------
-    own : mapping of str to Sided
+    own : mapping of str to Side
         minipinet's; "cpu" has the loss that all others must have.
-    peers : mapping of str to Sided
+    peers : mapping of str to PeerProcess
+        Which answer as a side does.
     options : argparse.Namespace
         Read: rounds, least, until.
     """
 
-    def __init__(self, own: Mapping[str, Sided], peers: Mapping[str, Sided], options: argparse.Namespace) -> None:
+    def __init__(self, own: Mapping[str, Side], peers: Mapping[str, PeerProcess], options: argparse.Namespace) -> None:
         self.peers, self.options = peers, options
-        self.sides: dict[str, Sided] = {**own, **peers}
+        self.sides: dict[str, Side | PeerProcess] = {**own, **peers}
         self.losses: dict[str, tuple[float, float]] = {}  #: before training and after an epoch
         self.seconds: dict[str, list[float]] = {side: [] for side in self.sides}  #: an epoch, in each round
         self.reasons: dict[str, str] = {}  #: why a side, or a round, is left out
