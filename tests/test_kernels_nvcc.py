@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_an_old_nvcc_is_not_asked_for_a_kind_of_card_that_it_does_not_know(
     nvcc = tmp_path / "nvcc"
     nvcc.write_text('#!/bin/sh\n[ "$*" = --list-gpu-code ] && printf "sm_75\\nsm_80\\nsm_90a\\n"\n', encoding="utf-8")
     nvcc.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(sys.modules[__name__], "NVCC", str(nvcc))
     assert known() == ["sm_75", "sm_80", "sm_90a"]
     for arch in ("sm_90", "sm_100"):
         with pytest.raises(pytest.skip.Exception, match=f"^this nvcc knows no {arch}$"):
