@@ -6,7 +6,6 @@
 using std::exp;
 using std::expm1;
 using std::log1p;
-using std::pow;
 using std::sqrt;
 #define __global__
 #define __device__

@@ -92,9 +92,12 @@ def test_what_is_not_a_number_stays_so(what: float) -> None:
     assert not np.isfinite(grads.W_X0).all()
 
 
-@pytest.mark.parametrize(("C", "bias"), [(2, True), (3, False)])
-def test_two_threads_give_the_bits_of_one(C: int, bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In loss, gradients and Adam's step, of a narrow and of a wide range, and on graphs without nodes."""
+@pytest.mark.parametrize(("C", "plain"), [(2, False), (3, True)], ids=["all parameters", "kernels alone"])
+def test_two_threads_give_the_bits_of_one(C: int, plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In loss, gradients and Adam's step, of a narrow and of a wide range, and on graphs without nodes.
+
+    With biases, p and q to learn, and without any of them: each is compiled once for each number of threads.
+    """
     use_form("numba", monkeypatch)
     if not jit._quick_threads() or jit.numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("needs two processors and Numba with OpenMP or TBB")
@@ -103,10 +106,10 @@ def test_two_threads_give_the_bits_of_one(C: int, bias: bool, monkeypatch: pytes
     for batch in (real, example_fast_batch(example_union(rng), "float32")):
         y = np.arange(len(batch.kind)) % C
         for wide in (False, True):
-            params = init_params(rng, batch.X.shape[1], C, bias=bias, learned_pq=not wide)
+            params = init_params(rng, batch.X.shape[1], C, bias=not plain, learned_pq=not plain)
             if wide:
                 params = params._replace(W_A1=params.W_A1 * 100)
-            pq, ends = (np.full((4, 2), 0.375) if wide else None), []
+            pq, ends = (np.full((4, 2), 0.375) if plain else None), []
             for threads in (1, 2, 1):
                 with training_threads(threads):
                     value, cache = loss_forward(params, batch, y, pq)

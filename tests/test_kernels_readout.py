@@ -48,13 +48,22 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
     assert np.array_equal(to_host(dR), [nan, 0, 2], equal_nan=True)
 
 
-@pytest.mark.parametrize("kernel", ["bias_backward", "logits_bias_backward", "sum_parts"])
+#: Kernels that add up rows, the type of these and of the sum, and the sizes of one sum, in one part or of as many.
+SUMS = {
+    "logits_bias_backward": ("float32", "float32", (1, ROWS, 1)),
+    "sum_parts": ("float32", "float64", (1, ROWS, 1, 1)),
+    "bias_backward": ("float64", "float32", (1, 1, ROWS)),
+}
+
+
+@pytest.mark.parametrize("kernel", SUMS)
 def test_long_sums_of_single_precision_are_taken_in_double(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of so many rows a sum in single precision would be off by 1e-4, more than the gradients are held to."""
     use_stand_in(monkeypatch)
-    x = (1 + np.arange(ROWS) % 7 / 70).astype("float32")
-    out = to_card(np.zeros(1, "float64" if kernel == "sum_parts" else "float32"))
-    HostLauncher("float32")(kernel, 1, to_card(x), out, 1, ROWS, 1)  # one sum of so many rows; by sum_parts in one part
+    dtype, of_sum, sizes = SUMS[kernel]
+    x = (1 + np.arange(ROWS) % 7 / 70).astype(dtype)
+    out = to_card(np.zeros(1, of_sum))
+    HostLauncher("float32")(kernel, 1, to_card(x), out, *sizes)
     assert relative_error(to_host(out), x.sum(dtype="float64", keepdims=True)) < 1e-7
 
 
@@ -65,7 +74,8 @@ def test_adam_s_rates_are_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     g = np.array([1e-3, -0.5, 20.0], "float32")
     w, dw, m, v = to_card((np.zeros(3, "float32"), g, np.zeros(3, "float32"), np.zeros(3, "float32")))
     HostLauncher("float32")(
-        "adam", 3, w, dw, m, v, steps, identifier, ends, 1, 1, 1, 0, 1e-3, 0.0, 0.9, 0.999, 1e-8
+        "adam", 3, w, dw, m, v, steps, identifier, ends, 1, 1, 1, 0, 1e-3, 0.0, 0.9, 0.999, 1e-8,
+        np.log(0.9), np.log(0.999),
     )  # fmt: skip
     for found, expected in ((m, 0.1 * g), (v, 0.001 * g.astype("float64") ** 2), (w, -1e-3 * g / (abs(g) + 1e-8))):
         assert relative_error(to_host(found), expected) < 5e-7

@@ -157,6 +157,12 @@ def test_mathematics_is_set(site: Path, visit: Visitor) -> None:
     assert page.evaluate("[...document.fonts].map(font => font.status)") == ["loaded"]
 
 
+def follow(page: Any, link: Any) -> None:
+    """Click on a link, and wait until the page that it leads to is all there: a part of it can be read before."""
+    with page.expect_navigation():
+        link.click()
+
+
 def test_search_finds_the_chapter(site: Path, visit: Visitor) -> None:
     page = visit(site / "index.html").page
     page.fill(".sidebar-search", "softmax")
@@ -166,15 +172,15 @@ def test_search_finds_the_chapter(site: Path, visit: Visitor) -> None:
     names = results.all_inner_texts()
     assert "The gradient of the column softmax" in names[:3]
     assert any("column_softmax_forward" in name for name in names)
-    results.get_by_text("The gradient of the column softmax").click()
+    follow(page, results.get_by_text("The gradient of the column softmax"))
     assert page.inner_text("h1").startswith("The gradient of the column softmax")
 
 
 def test_files_of_the_project_are_a_click_away(site: Path, visit: Visitor) -> None:
     page = visit(site / "docs" / "message-passing.html").page
-    page.click("article a >> text=minipinet/propagation.py")
+    follow(page, page.locator("article a >> text=minipinet/propagation.py").first)
     assert "def propagate_forward" in page.inner_text("article pre")
-    page.click("#propagate_forward .viewcode-back")
+    follow(page, page.locator("#propagate_forward .viewcode-back"))
     entry = page.locator("dl:has(> dt[id='minipinet.propagation.propagate_forward'])")
     assert "Multiply by the preprocessed adjacency matrix" in entry.inner_text()
     assert ">>> H, _ = propagate_forward" in entry.inner_text()

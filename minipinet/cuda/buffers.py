@@ -8,8 +8,9 @@ from minipinet._array import Array
 from minipinet.cuda.dataset import TABLES
 from minipinet.cuda.parameters import Leaves
 
-#: Threads that add up the terms of dp and of dq.
-PARTS = 256
+#: Parts in which a sum over all rows of a batch is taken: about the root of their number, for as many parts are then
+#: added up, one after the other, as rows in each.
+PARTS = 64
 
 
 class Shape(NamedTuple):
@@ -82,8 +83,8 @@ class Buffers(NamedTuple):
     dR: Array
     dK_0: Array
     dX: Array  #: (K, 2, n_0, d), for p and q alone
-    terms: Array  #: (K, 2, 2, rows and columns)
-    part: Array  #: (K, 2, 2, PARTS) float64
+    terms: Array  #: (K, 2, 2, 2, rows and columns) of dp and dq, as `pq`
+    part: Array  #: float64, PARTS of each sum over rows: of dp and dq, or of a bias in each stack
 
 
 def allocate(xp: Any, shape: Shape, dtype: str, biased: bool) -> Buffers:
@@ -130,8 +131,8 @@ def allocate(xp: Any, shape: Shape, dtype: str, biased: bool) -> Buffers:
         dR=real(K, 2, n_1, F_0),
         dK_0=real(K, 2, n_1, d),
         dX=real(K, 2, n_0, d),
-        terms=real(K, 2, 2, max(n_0 + n_1, n_1 + n_2)),
-        part=xp.zeros((K, 2, 2, PARTS)),
+        terms=real(K, 2, 2, 2, max(n_0 + n_1, n_1 + n_2)),
+        part=xp.zeros(K * PARTS * (2 * max(4, F_0, F) if biased else 8)),
     )
 
 

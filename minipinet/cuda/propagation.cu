@@ -69,10 +69,11 @@ extern "C" __global__ void propagate_backward(const real *dH, const real *pq, co
 
 // What each row and each column adds to dp and dq: s_i is a factor of row i of H and s_j of every term that M_j is in,
 // so s_i dL/ds_i = <dH_i, H_i> from the rows and <dM_i, M_i> from the columns; d ln(s) / dp = -s^2 (1 - deg) / 2.
-// Element: (k, stack, row or column), the columns after the rows.
+// terms[k, stack, layer, p or q] has room for n rows and columns, the columns after the rows; beyond them it stays 0.
+// Element: (k, stack, row or column).
 extern "C" __global__ void pq_terms(const real *dH, const real *H, const real *dM, const real *M, const real *pq,
                                     const int *first, const int *own, const real *deg, real *terms, size K, size rows,
-                                    size columns, size F, size layer, size shared) {
+                                    size columns, size F, size layer, size shared, size n) {
     size t = element();
     if (t >= K * 2 * (rows + columns)) return;
     size i = cut(t, rows + columns), stack = cut(t, 2), k = t, both = k * 2 + stack;
@@ -93,30 +94,27 @@ extern "C" __global__ void pq_terms(const real *dH, const real *H, const real *d
         to_p *= -s * s * (1 - deg[k * columns + j]) / 2;
         to_q *= s * s;  // the entry at a row's own state is s_i^2 (A_ii + q)
     }
-    size n = rows + columns;
-    terms[(both * 2 + 0) * n + i] = to_p;
-    terms[(both * 2 + 1) * n + i] = to_q;
+    terms[((both * 2 + layer) * 2 + 0) * n + i] = to_p;
+    terms[((both * 2 + layer) * 2 + 1) * n + i] = to_q;
 }
 
-// The parts of sums of n numbers each: part i adds up every parts-th number from the i-th on. `gate_backward` adds up
-// the parts, so that a sum over all rows is not one thread's work. Element: (sum, part).
-extern "C" __global__ void sum_parts(const real *x, double *part, size sums, size n, size parts) {
-    size t = element();
-    if (t >= sums * parts) return;
-    size first = cut(t, parts);
+// The parts of the sums over n rows, of each of F columns: part i adds up every parts-th row from the i-th on. Who
+// needs the sum adds up the parts, so that all rows are not one thread's work. Element: (table, part, column).
+extern "C" __global__ void sum_parts(const real *x, double *part, size tables, size n, size F, size parts) {
+    size t = element(), at = t;
+    if (t >= tables * parts * F) return;
+    size f = cut(t, F), first = cut(t, parts);
     double sum = 0;
-    for (size i = first; i < n; i += parts) sum += x[t * n + i];
-    part[t * parts + first] = sum;
+    for (size i = first; i < n; i += parts) sum += x[(t * n + i) * F + f];
+    part[at] = sum;
 }
 
 // dp_raw[k, stack, layer, p or q], of q_raw too, from the sum of the parts: the gate's slope is 4 p (1 - p).
-// Element: (k, stack, p or q).
-extern "C" __global__ void gate_backward(const double *part, const real *pq, real *dp_raw, size K, size parts,
-                                         size layer) {
+// Element: that.
+extern "C" __global__ void gate_backward(const double *part, const real *pq, real *dp_raw, size n, size parts) {
     size t = element();
-    if (t >= K * 4) return;
+    if (t >= n) return;
     double sum = 0;
     for (size i = 0; i < parts; i++) sum += part[t * parts + i];
-    size which = cut(t, 2), at = (t * 2 + layer) * 2 + which;
-    dp_raw[at] = (real)(sum * 4 * pq[at] * (1 - pq[at]));
+    dp_raw[t] = (real)(sum * 4 * pq[t] * (1 - pq[t]));
 }

@@ -2,22 +2,20 @@
 //
 // H and its like hold both stacks, attention before features. start[k * stride + b] is graph b's first row in fold k.
 
-// Z_A[k, r, a] = count exp(H - max) / sum, over the rows of each graph. Element: (k, b, a).
+// Z_A[k, r, a] = count exp(H - max) / sum, over the rows of each graph. exp is taken twice: a number that was written
+// would have to be waited for. Element: (k, b, a).
 extern "C" __global__ void softmax_forward(const real *H, const real *count, const int *start,
                                            real *__restrict__ Z_A, size K, size B, size cap, size F, size stride) {
     size t = element();
     if (t >= K * B * F) return;
     size a = cut(t, F), b = cut(t, B), k = t;
     size from = start[k * stride + b], to = start[k * stride + b + 1];
-    const real *x = H + k * 2 * cap * F + a;
+    const real *x = H + k * 2 * cap * F + a, *n = count + k * cap;
     real *z = Z_A + k * cap * F + a;
     real top = 0, sum = 0;
     for (size r = from; r < to; r++) top = r == from || x[r * F] > top ? x[r * F] : top;
-    for (size r = from; r < to; r++) {
-        z[r * F] = count[k * cap + r] * exp(x[r * F] - top);
-        sum += z[r * F];
-    }
-    for (size r = from; r < to; r++) z[r * F] /= sum;
+    for (size r = from; r < to; r++) sum += n[r] * exp(x[r * F] - top);
+    for (size r = from; r < to; r++) z[r * F] = n[r] * exp(x[r * F] - top) / sum;
 }
 
 // In dH, which holds dZ_A on entry: dH = Z_A (dZ_A - s), s the graph's sum of Z_A dZ_A. Element: (k, b, a).
@@ -87,14 +85,14 @@ extern "C" __global__ void relu_backward(real *dR, const real *R, size n) {
     if (t < n) dR[t] *= R[t] > 0;  // a product, so that NaN stays
 }
 
-// db[k, stack, f] = sum over the rows of dH. Element: that.
-extern "C" __global__ void bias_backward(const real *dH, real *db, size stacks, size cap, size F) {
-    size t = element();
+// db[k, stack, f] = sum over the rows of dH, from the parts that `sum_parts` adds up. Element: that.
+extern "C" __global__ void bias_backward(const double *part, real *db, size stacks, size F, size parts) {
+    size t = element(), at = t;
     if (t >= stacks * F) return;
     size f = cut(t, F);
     double sum = 0;
-    for (size r = 0; r < cap; r++) sum += dH[(t * cap + r) * F + f];
-    db[t * F + f] = (real)sum;
+    for (size i = 0; i < parts; i++) sum += part[(t * parts + i) * F + f];
+    db[at] = (real)sum;
 }
 
 // Cross-entropy of each graph in nats, whether its class has the greatest logit, and dlogits of the batch's mean.

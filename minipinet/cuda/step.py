@@ -10,6 +10,8 @@ nothing reads it, but for X and `deg`: they are finite and meet a gradient of 0.
 
 from __future__ import annotations
 
+from math import log
+
 from minipinet._array import Array
 from minipinet.cuda.buffers import PARTS, Buffers, Net, Rule, Shape
 from minipinet.cuda.dataset import TABLES, GraphTable
@@ -77,21 +79,24 @@ def backward(launch: Launcher, shape: Shape, net: Net, buffers: Buffers) -> None
     launch("softmax_backward", K * B * F, b.Z_A, b.off[:, 2], b.dH_1, K, B, n_2, F, TABLES * (B + 1))
     # H_1 = A~ (R W_1) + b_1
     if dw.b_1 is not None:
-        launch("bias_backward", K * 2 * F, b.dH_1, dw.b_1, K * 2, n_2, F)
+        _bias_back(launch, b.dH_1, dw.b_1, b, (K * 2, n_2, F))
     _propagate_back(launch, b.dH_1, b.dU_1, b, 1, (K, n_2, n_1, entries[1], F))
     if dw.raw is not None:
-        _pq_back(launch, (b.dH_1, b.V_1, b.dU_1, b.U_1), b, dw.raw, 1, (K, n_2, n_1, F), shared=False)
+        _pq_terms(launch, (b.dH_1, b.V_1, b.dU_1, b.U_1), b, 1, (K, n_2, n_1, F), shared=False)
     launch.product(b.R, b.dU_1, dw.W_1, turned="a")
     launch.product(b.dU_1, w.W_1, b.dR, turned="b")
     # R = relu(A~ X W_0 + b_0)
     launch("relu_backward", b.dR.size, b.dR, b.R, b.dR.size)
     if dw.b_0 is not None:
-        launch("bias_backward", K * 2 * F_0, b.dR, dw.b_0, K * 2, n_1, F_0)
+        _bias_back(launch, b.dR, dw.b_0, b, (K * 2, n_1, F_0))
     launch.product(b.K_0, b.dR, dw.W_0, turned="a")
     if dw.raw is not None:
         launch.product(b.dR, w.W_0, b.dK_0, turned="b")
         _propagate_back(launch, b.dK_0, b.dX, b, 0, (K, n_1, n_0, entries[0], d))
-        _pq_back(launch, (b.dK_0, b.K_0, b.dX, b.X), b, dw.raw, 0, (K, n_1, n_0, d), shared=True)
+        _pq_terms(launch, (b.dK_0, b.K_0, b.dX, b.X), b, 0, (K, n_1, n_0, d), shared=True)
+        # p = gate(p_raw), q = gate(q_raw)
+        launch("sum_parts", K * 8 * PARTS, b.terms, b.part, K * 8, b.terms.shape[-1], 1, PARTS)
+        launch("gate_backward", K * 8, b.part, b.pq, dw.raw, K * 8, PARTS)
 
 
 def update(launch: Launcher, shape: Shape, rule: Rule, net: Net, buffers: Buffers) -> None:
@@ -100,7 +105,7 @@ def update(launch: Launcher, shape: Shape, rule: Rule, net: Net, buffers: Buffer
     decayed = (net.w.W_0.size + net.w.W_1.size) if rule.l2 else 0
     launch(
         "adam", net.vector.size, net.vector, net.gradient, net.m, net.v, b.steps, b.id, net.ends, len(net.ends), K, B,
-        decayed, *map(float, (rule.lr, rule.l2, rule.beta1, rule.beta2, rule.eps)),
+        decayed, *map(float, rule), log(rule.beta1), log(rule.beta2),
     )  # fmt: skip
     launch("next_batch", K, b.loss, b.right, b.id, b.sums, b.steps, b.cursor, K, B)
 
@@ -119,17 +124,15 @@ def _propagate_back(launch: Launcher, dH: Array, dM: Array, b: Buffers, layer: i
     launch("propagate_backward", dM.size, dH, b.pq, *structure, dM, *sizes, layer)
 
 
-def _pq_back(
-    launch: Launcher,
-    tables: tuple[Array, ...],
-    b: Buffers,
-    dp_raw: Array,
-    layer: int,
-    sizes: tuple[int, ...],
-    shared: bool,
+def _pq_terms(
+    launch: Launcher, tables: tuple[Array, ...], b: Buffers, layer: int, sizes: tuple[int, ...], shared: bool
 ) -> None:
-    at, (K, rows, columns, _) = b.layers[layer], sizes
-    n = rows + columns
-    launch("pq_terms", K * 2 * n, *tables, b.pq, at.first, at.own, at.deg, b.terms, *sizes, layer, int(shared))
-    launch("sum_parts", K * 4 * PARTS, b.terms, b.part, K * 4, n, PARTS)
-    launch("gate_backward", K * 4, b.part, b.pq, dp_raw, K, PARTS, layer)
+    at, (K, rows, columns, _), n = b.layers[layer], sizes, b.terms.shape[-1]
+    structure = b.pq, at.first, at.own, at.deg, b.terms
+    launch("pq_terms", K * 2 * (rows + columns), *tables, *structure, *sizes, layer, int(shared), n)
+
+
+def _bias_back(launch: Launcher, dH: Array, db: Array, b: Buffers, sizes: tuple[int, int, int]) -> None:
+    stacks, _, F = sizes
+    launch("sum_parts", stacks * PARTS * F, dH, b.part, *sizes, PARTS)
+    launch("bias_backward", stacks * F, b.part, db, stacks, F, PARTS)
