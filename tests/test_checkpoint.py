@@ -23,6 +23,7 @@ from minipinet.errors import DataError, MinipinetError
 from minipinet.quotient import refine
 from minipinet.settings import Settings
 from minipinet.train import TrainState, fit
+from tests.forms import use_form
 from tests.small_data import files, python, same_bits, two_kinds, without_seconds
 
 SETTINGS = Settings(epochs=10, batch_size=7, hidden=6, out=4, lr=1e-2, bias=True)
@@ -59,7 +60,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         replace(SETTINGS, validation=0.2, patience=2, lr=0.1, epochs=30),
     ],
 )
-def test_a_checkpoint_gives_everything_back(settings: Settings, tmp_path: Path) -> None:
+def test_a_checkpoint_gives_everything_back(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_form("numpy", monkeypatch)  # what is saved is what there is, whoever computed it
     state = train(settings)
     assert (state.best is None) == (settings.patience is None)
     extra = {"fold": 3, "data": "abc", "nothing": None}

@@ -20,6 +20,7 @@ from minipinet.quotient import refine
 from tests import strategies, tolerances
 from tests.device_stand_in import use_stand_in
 from tests.kernel_training import Training, drawn, worst_of_an_epoch
+from tests.thinned import examples
 from tests.tolerances import tree_error
 
 PLAIN = np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 1.0]])
@@ -46,7 +47,7 @@ NETWORKS: list[tuple[int, int, int, bool, bool, Array | None]] = [
 
 @pytest.mark.parametrize("kinds", KINDS_OF_DATA)
 @pytest.mark.parametrize("C", [1, 2, 3])
-@settings(max_examples=3, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=examples(3), phases=[Phase.explicit, Phase.generate])
 @given(data=st.data())
 def test_any_batches_of_any_folds(data: st.DataObject, kinds: str, C: int) -> None:
     """Any data set on any network; folds of different length, batches of one graph, two and all, the last one short."""
