@@ -144,7 +144,7 @@ def card_failures(smaller: str, device: str = "cuda") -> Iterator[None]:
 def found_before() -> Iterator[None]:
     """Raise as a CardError that a card is refused in here, in work that began when it could be used.
 
-    It is tried again after a failure, and in every process once.
+    It is tried again after a failure, and in every process once. Nothing that a caller handed in is run in here.
     """
     try:
         yield

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from minipinet.errors import MinipinetError
+from minipinet.errors import MinipinetError, notify
 
 _T = TypeVar("_T")
 
@@ -41,9 +41,12 @@ def run_tasks(function: Callable[..., _T], tasks: Iterable[tuple[Any, ...]], job
     if jobs == 1:
         yield from (function(*task) for task in tasks)
         return
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel
 
     from minipinet._loky import Processes
+
+    if parallel.mp is None:
+        notify("jobs: joblib can start no processes here (its JOBLIB_MULTIPROCESSING=0 says so), so this one does all")
 
     # Arrays go to the processes as they are: no files, and the same memory layout as with one job.
     options = {"n_jobs": jobs, "max_nbytes": None, "initializer": _end_with, "initargs": (os.getpid(),)}

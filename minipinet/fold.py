@@ -97,8 +97,7 @@ def _training(fold: Fold, part: Part) -> Training[FoldResult]:
             fold.on_epoch(fold.number, state)
 
     try:
-        with found_before():
-            model, state, epoch = yield from train_part(part, fold.folder, fold.checkpoint_seconds, after_epoch)
+        model, state, epoch = yield from train_part(part, fold.folder, fold.checkpoint_seconds, after_epoch)
     except DivergedError as error:
         raise DivergedError(f"fold {fold.number}: {error}") from None
     try:

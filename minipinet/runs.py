@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minipinet._array import Array
+from minipinet._card import found_before
 from minipinet._files import make_folder
 from minipinet._host import numbers_below
 from minipinet.checkpoint import load_checkpoint, save_checkpoint
@@ -200,7 +201,8 @@ def now_and_then(save: OnEpoch, seconds: float) -> OnEpoch:
 
 
 def _training(part: Part, state: TrainState | None, on_epoch: OnEpoch | None) -> Training[TrainState]:
-    network = pinet_network(part.quotient, part.settings, len(part.classes))
+    with found_before():  # `settings` are those on this machine
+        network = pinet_network(part.quotient, part.settings, len(part.classes))
     return training(network, part.y, part.train_index, part.settings, state, part.validation_index, on_epoch)
 
 

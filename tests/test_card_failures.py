@@ -166,7 +166,9 @@ def test_on_the_cpu_nothing_is_a_cards(error: Exception, monkeypatch: pytest.Mon
         assert raised.value is error
 
 
-@pytest.mark.parametrize("error", [FAILURE, RuntimeError("libcudart.so missing")])
+@pytest.mark.parametrize(
+    "error", [FAILURE, RuntimeError("libcudart.so missing"), DeviceError("device: 'cuda' cannot be used here: gone")]
+)
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_what_a_callback_raises_is_the_callers(device: str, at_once: int, error: Exception) -> None:
@@ -176,10 +178,11 @@ def test_what_a_callback_raises_is_the_callers(device: str, at_once: int, error:
     settings = replace(SMALL, device=device)
     trainings: list[Callable[[], Any]] = [
         lambda: fit(QUOTIENT, DATA.y, INDEX, settings, C=2, on_epoch=fails),
+        lambda: train_pinet(DATA, settings, on_epoch=fails),
         lambda: cross_validate(DATA, settings, 3, folds_at_once=at_once, on_epoch=fails),
         lambda: cross_validate(DATA, settings, 3, folds_at_once=at_once, on_fold=fails),
     ]
-    for train in trainings[: 1 if device == "cpu" and at_once > 1 else 3]:
+    for train in trainings[: 2 if device == "cpu" and at_once > 1 else 4]:
         with pytest.raises(type(error)) as raised:
             train()
         assert raised.value is error

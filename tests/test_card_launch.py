@@ -201,6 +201,7 @@ def test_what_is_over_leaves_the_card_at_once(
 
 
 def test_a_step_that_does_not_run_on_a_stream_is_not_captured() -> None:
+    """What it launched is waited for: it is launched again on the current stream, which does not wait for this one."""
     stream = Recorder()
 
     def run() -> None:
@@ -209,7 +210,7 @@ def test_a_step_that_does_not_run_on_a_stream_is_not_captured() -> None:
 
     with pytest.warns(Notice, match=r"could not be captured.*RuntimeError: no work space on a stream"):
         assert captured(stream, run) is None
-    assert stream.calls == ["wait for the caller's", "enter", "leave"]
+    assert stream.calls == ["wait for the caller's", "enter", "wait", "leave"]
 
 
 def test_a_library_without_streams_launches() -> None:

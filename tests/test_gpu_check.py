@@ -99,10 +99,18 @@ def test_tests_that_take_too_long_are_ended_and_the_benchmark_is_started(ended: 
     assert re.search(r" --minutes [89]\b", bench), "what is left of nine"
 
 
-def test_a_python_may_be_named_from_where_the_check_is_started(tmp_path: Path) -> None:
+def test_the_time_is_that_since_the_start_whatever_the_environment_says(tmp_path: Path) -> None:
+    done = gpu_check(python=program(tmp_path, ""), SECONDS="600")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r" --minutes [89]\b", asked(tmp_path)[-1])
+
+
+@pytest.mark.parametrize(("python", "path"), [("bin/python", ""), ("python", "bin:")])
+def test_a_python_may_be_named_from_where_the_check_is_started(python: str, path: str, tmp_path: Path) -> None:
+    """By its file, and by a folder on the PATH."""
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin", "")
-    done = gpu_check(python="bin/python", folder=tmp_path)
+    done = gpu_check(python=python, folder=tmp_path, PATH=path + os.environ["PATH"])
     assert (done.returncode, done.stderr) == (0, "")
     assert len(asked(tmp_path / "bin")) == 3
 

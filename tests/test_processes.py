@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -211,3 +212,11 @@ def test_ctrl_c_while_the_processes_start_is_one_line(tmp_path: Path, delay: flo
     assert (outcome.status, outcome.out) == (130, "")
     assert outcome.err.startswith("minipinet: interrupted; go on with: ")
     assert outcome.err.count("\n") == 1
+
+
+def test_where_joblib_starts_no_processes_that_is_said() -> None:
+    code = "from minipinet._processes import run_tasks; print(list(run_tasks(pow, [(2, 3), (3, 2)], 2)))"
+    one_process = environment() | {"JOBLIB_MULTIPROCESSING": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=one_process, capture_output=True, text=True, check=True)
+    assert done.stdout == "[8, 9]\n"
+    assert "Notice: jobs: joblib can start no processes here" in done.stderr

@@ -93,7 +93,12 @@ class CardLauncher:
             stream, here = self.xp.cuda.Stream(non_blocking=True), self.xp.cuda.get_current_stream()
             here.synchronize()  # from here on what lies in the buffers is there for every stream
             with stream:
-                run()
+                try:
+                    run()
+                except BaseException:
+                    with suppress(Exception):  # what it launched is over before others write into the same buffers
+                        stream.synchronize()
+                    raise
                 stream.synchronize()
                 stream.begin_capture()
                 try:
