@@ -18,9 +18,10 @@ from typing import Any
 
 import joblib
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend
 
-from minipinet._loky import Processes
+from minipinet._loky import IDLE, Processes
 from minipinet._processes import run_tasks
 from minipinet.crossval import cross_validate
 from minipinet.errors import DivergedError, MinipinetError
@@ -220,3 +221,16 @@ def test_where_joblib_starts_no_processes_that_is_said() -> None:
     done = subprocess.run([sys.executable, "-c", code], env=one_process, capture_output=True, text=True, check=True)
     assert done.stdout == "[8, 9]\n"
     assert "Notice: jobs: joblib can start no processes here" in done.stderr
+
+
+def test_processes_that_are_about_to_end_by_themselves_are_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where warnings are errors a task that comes as they end would be waited for for ever."""
+
+    def processes_of_a_call() -> object:
+        assert list(run_tasks(int, [()] * 2, 2)) == [0, 0]
+        return get_reusable_executor(reuse=True)
+
+    first = processes_of_a_call()
+    assert processes_of_a_call() is first
+    monkeypatch.setattr(Processes, "_idle_since", time.monotonic() - IDLE / 2 - 1)
+    assert processes_of_a_call() is not first
