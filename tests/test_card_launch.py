@@ -112,14 +112,22 @@ class Recording(HostLauncher):
     """Captures as a card does, itself the stream: what is launched while it records is not run before the replay."""
 
     recorded: list[Callable[[], None]] | None = None
-    replays = 0
+    captures = replays = 0
     refuses = False
+
+    def __init__(self, dtype: str) -> None:
+        super().__init__(dtype)
+        self.kept: list[Any] = []  # arrays that were freed would give their memory to the next ones
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:  # type: ignore[override]
         self.xp.cuda = types.SimpleNamespace(Stream=lambda non_blocking: self, get_current_stream=lambda: self)
         capture: Any = CardLauncher.capture
         replay: Callable[[], None] | None = capture(self, run)
         return replay
+
+    def values(self, arguments: tuple[Any, ...]) -> list[Any]:
+        self.kept.append(arguments)
+        return super().values(arguments)
 
     def run(self, *launched: Any) -> None:
         self._now_or_later(partial(super().run, *launched))
@@ -140,6 +148,7 @@ class Recording(HostLauncher):
         if self.refuses:
             raise RuntimeError("no graphs")
         self.recorded = []
+        self.captures += 1
 
     def end_capture(self) -> Any:
         recorded, self.recorded = self.recorded, None
@@ -172,6 +181,7 @@ def test_case_103_a_training_by_replays_is_that_by_launches(
         sums = [card.epoch(orders) for _ in range(3)]
         found.append((sums, *card.read()))
         if isinstance(on, Recording):
+            assert on.captures == (not on.refuses), "once"
             assert on.replays == 12 * (not on.refuses), "four batches in each of three epochs"
     assert tree_error(*found) == 0
     assert [adam.step for adam in found[0][2]] == [12, 6]

@@ -41,7 +41,7 @@ KINDS_OF_DATA: dict[str, tuple[str, ...]] = {
 #: Networks: features, both widths, states merged or not, biases and a penalty or none, p and q (None: to learn).
 NETWORKS: list[tuple[int, int, int, bool, bool, Array | None]] = [
     (2, 5, 4, False, True, PLAIN), (1, 5, 4, True, True, None), (2, 5, 1, True, False, PLAIN),
-    (2, 1, 4, True, True, None), (1, 1, 1, False, False, None),
+    (2, 1, 4, True, True, None), (1, 1, 1, False, False, None), (2, 2, 16, True, True, None),
 ]  # fmt: skip
 
 

@@ -33,9 +33,10 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
     launch("pool_forward", 1, Z_A, H, start, P, 1, 1, 2, 1, 2)
     assert np.isnan(to_host(P)).all()
     dH = to_card(np.zeros(H.shape, dtype))
-    launch("pool_backward", 4, to_card(np.full(P.shape, 2.0, dtype)), Z_A, H, graph, dH, 1, 1, 2, 1)
+    twos, nans = to_card((np.full(P.shape, 2.0, dtype), np.full(P.shape, nan, dtype)))
+    launch("pool_backward", 4, twos, twos, Z_A, H, graph, dH, 1, 1, 2, 1)
     assert np.array_equal(to_host(dH).ravel(), [nan, 0, 0, 0], equal_nan=True)
-    launch("pool_backward", 4, to_card(np.full(P.shape, nan, dtype)), Z_A, H, graph, dH, 1, 1, 2, 1)
+    launch("pool_backward", 4, nans, nans, Z_A, H, graph, dH, 1, 1, 2, 1)
     assert np.isnan(to_host(dH)).all()
     launch("softmax_forward", 1, H, to_card(np.ones((1, 2), dtype)), start, Z_A, 1, 1, 2, 1, 2)
     assert np.array_equal(to_host(Z_A).ravel(), [0.5, 0.5])
@@ -49,10 +50,11 @@ def test_what_is_not_a_number_stays_so(dtype: str, monkeypatch: pytest.MonkeyPat
 
 
 #: Kernels that add up rows, the type of these and of the sum, and the sizes of one sum, in one part or of as many.
-SUMS = {
+SUMS: dict[str, tuple[str, str, tuple[int, ...]]] = {
     "logits_bias_backward": ("float32", "float32", (1, ROWS, 1)),
     "sum_parts": ("float32", "float64", (1, ROWS, 1, 1)),
     "bias_backward": ("float64", "float32", (1, 1, ROWS)),
+    "gate_backward": ("float64", "float32", (1, ROWS)),
 }
 
 
@@ -63,7 +65,8 @@ def test_long_sums_of_single_precision_are_taken_in_double(kernel: str, monkeypa
     dtype, of_sum, sizes = SUMS[kernel]
     x = (1 + np.arange(ROWS) % 7 / 70).astype(dtype)
     out = to_card(np.zeros(1, of_sum))
-    HostLauncher("float32")(kernel, 1, to_card(x), out, *sizes)
+    halves = [to_card(np.full(1, 0.5, "float32"))] * (kernel == "gate_backward")  # p, where the gate's slope is 1
+    HostLauncher("float32")(kernel, 1, to_card(x), *halves, out, *sizes)
     assert relative_error(to_host(out), x.sum(dtype="float64", keepdims=True)) < 1e-7
 
 
@@ -113,7 +116,7 @@ def test_the_slope_of_relu_at_0_is_0(dtype: str, monkeypatch: pytest.MonkeyPatch
     H = to_card(np.stack([np.zeros(4, dtype), features])[None, :, :, None])
     dP, Z_A = to_card((np.full((1, 1, 1, 1), 2.0, dtype), np.full((1, 4, 1), 0.25, dtype)))
     dH = to_card(np.zeros(H.shape, dtype))
-    launch("pool_backward", 8, dP, Z_A, H, to_card(np.zeros((1, 4), np.int32)), dH, 1, 1, 4, 1)
+    launch("pool_backward", 8, dP, dP, Z_A, H, to_card(np.zeros((1, 4), np.int32)), dH, 1, 1, 4, 1)
     assert to_host(dH).ravel()[4:].tolist() == relu_backward(np.full(4, 0.5), mask).tolist() == [0, 0, 0.5, 0]
     dR = to_card(np.full(4, 0.5, dtype))
     launch("relu_backward", 4, dR, to_card(np.maximum(features, 0)), 4)

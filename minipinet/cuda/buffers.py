@@ -78,6 +78,7 @@ class Buffers(NamedTuple):
     loss: Array  #: (K, B) float64
     right: Array
     dP: Array
+    dP_T: Array  #: (K, B, F F), each graph's matrix transposed
     dH_1: Array
     dU_1: Array
     dR: Array
@@ -126,12 +127,13 @@ def allocate(xp: Any, shape: Shape, dtype: str, biased: bool) -> Buffers:
         loss=xp.zeros((K, B)),
         right=xp.zeros((K, B)),
         dP=real(K, B, F * F),
+        dP_T=real(K, B, F * F),
         dH_1=real(K, 2, n_2, F),
         dU_1=real(K, 2, n_1, F),
         dR=real(K, 2, n_1, F_0),
         dK_0=real(K, 2, n_1, d),
         dX=real(K, 2, n_0, d),
-        terms=real(K, 2, 2, 2, max(n_0 + n_1, n_1 + n_2)),
+        terms=real(K, 2, 2, 2, n_1 + n_2),  # of layer 1; a graph has no fewer states at a later level
         part=xp.zeros(K * PARTS * (2 * max(4, F_0, F) if biased else 8)),
     )
 

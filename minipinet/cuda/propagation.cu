@@ -103,9 +103,9 @@ extern "C" __global__ void pq_terms(const real *dH, const real *H, const real *d
 extern "C" __global__ void sum_parts(const real *x, double *part, size tables, size n, size F, size parts) {
     size t = element(), at = t;
     if (t >= tables * parts * F) return;
-    size f = cut(t, F), first = cut(t, parts);
+    size f = cut(t, F), first = cut(t, parts), table = t;
     double sum = 0;
-    for (size i = first; i < n; i += parts) sum += x[(t * n + i) * F + f];
+    for (size i = first; i < n; i += parts) sum += x[(table * n + i) * F + f];
     part[at] = sum;
 }
 

@@ -46,10 +46,19 @@ extern "C" __global__ void pool_forward(const real *Z_A, const real *H, const in
     P[((k * B + b) * F + a) * F + x] = sum;
 }
 
+// dP_T[k, b, x, a] = dP[k, b, a, x]: in one of the two, whichever it needs, `pool_backward` finds what neighbouring threads
+// read side by side. Element: that.
+extern "C" __global__ void transpose(const real *dP, real *dP_T, size matrices, size F) {
+    size t = element(), at = t;
+    if (t >= matrices * F * F) return;
+    size a = cut(t, F), x = cut(t, F), matrix = t;
+    dP_T[at] = dP[(matrix * F + a) * F + x];
+}
+
 // dZ_A into the attention half of dH, and dH of the features stack, 0 where relu was; 0 beyond the last row.
 // Element: (k, stack, r, f).
-extern "C" __global__ void pool_backward(const real *dP, const real *Z_A, const real *H, const int *graph, real *dH,
-                                         size K, size B, size cap, size F) {
+extern "C" __global__ void pool_backward(const real *dP, const real *dP_T, const real *Z_A, const real *H,
+                                         const int *graph, real *dH, size K, size B, size cap, size F) {
     size t = element();
     if (t >= K * 2 * cap * F) return;
     size f = cut(t, F), r = cut(t, cap), stack = cut(t, 2), k = t;
@@ -57,9 +66,9 @@ extern "C" __global__ void pool_backward(const real *dP, const real *Z_A, const 
     const real *features = H + ((k * 2 + 1) * cap + r) * F, *attention = Z_A + (k * cap + r) * F;
     real sum = 0;
     if (b >= 0) {
-        const real *d = dP + (k * B + b) * F * F;
+        const real *d = (stack == 0 ? dP_T : dP) + (k * B + b) * F * F;
         if (stack == 0) {
-            for (size x = 0; x < F; x++) sum += d[f * F + x] * (features[x] < 0 ? 0 : features[x]);
+            for (size x = 0; x < F; x++) sum += d[x * F + f] * (features[x] < 0 ? 0 : features[x]);
         } else {
             for (size a = 0; a < F; a++) sum += d[a * F + f] * attention[a];
             sum *= features[f] > 0;  // a product, so that NaN stays
@@ -89,9 +98,9 @@ extern "C" __global__ void relu_backward(real *dR, const real *R, size n) {
 extern "C" __global__ void bias_backward(const double *part, real *db, size stacks, size F, size parts) {
     size t = element(), at = t;
     if (t >= stacks * F) return;
-    size f = cut(t, F);
+    size f = cut(t, F), table = t;
     double sum = 0;
-    for (size i = 0; i < parts; i++) sum += part[(t * parts + i) * F + f];
+    for (size i = 0; i < parts; i++) sum += part[(table * parts + i) * F + f];
     db[at] = (real)sum;
 }
 
@@ -129,8 +138,8 @@ extern "C" __global__ void cross_entropy(real *logits, const real *b_D, const in
 extern "C" __global__ void logits_bias_backward(const real *dlogits, real *db_D, size K, size B, size C) {
     size t = element();
     if (t >= K * C) return;
-    size c = cut(t, C);
+    size c = cut(t, C), k = t;
     double sum = 0;
-    for (size b = 0; b < B; b++) sum += dlogits[(t * B + b) * C + c];
-    db_D[t * C + c] = (real)sum;
+    for (size b = 0; b < B; b++) sum += dlogits[(k * B + b) * C + c];
+    db_D[k * C + c] = (real)sum;
 }
