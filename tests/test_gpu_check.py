@@ -133,12 +133,12 @@ def test_nothing_is_started_where_something_is_missing(tmp_path: Path) -> None:
         ((), []),
         (
             ("pytest", "hypothesis"),
-            ["not installed: pytest, hypothesis (pip install '.[test,cuda12]' in the project's folder)"],
+            ["not installed: pytest, hypothesis (pip install '.[test,cuda13]' in the project's folder, or cuda12)"],
         ),
         (
             ("numpy", "cupy"),
             [
-                "not installed: numpy (pip install '.[test,cuda12]' in the project's folder)",
+                "not installed: numpy (pip install '.[test,cuda13]' in the project's folder, or cuda12)",
                 "CuPy is not installed either",
             ],
         ),

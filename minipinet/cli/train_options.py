@@ -130,8 +130,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=common.whole_number,
         default=1,
         metavar="K",
-        help="folds that a card trains in one step, with --device cuda or auto (default: %(default)s; with more "
-        "--jobs than one, processes share it)",
+        help="folds that a card trains in one step, with --device cuda or auto (default: %(default)s; more than one "
+        "take --jobs 1, as it is there by default)",
     )
     running.add_argument("--run-dir", metavar="DIR", help="folder of this run (default: runs/DATASET-DATE-TIME)")
     again = running.add_mutually_exclusive_group()

@@ -78,7 +78,7 @@ class Buffers(NamedTuple):
     loss: Array  #: (K, B) float64
     right: Array
     dP: Array
-    dP_T: Array  #: (K, B, F F), each graph's matrix transposed
+    turned_dP: Array  #: (K, B, F F), each graph's matrix transposed
     dH_1: Array
     dU_1: Array
     dR: Array
@@ -127,7 +127,7 @@ def allocate(xp: Any, shape: Shape, dtype: str, biased: bool) -> Buffers:
         loss=xp.zeros((K, B)),
         right=xp.zeros((K, B)),
         dP=real(K, B, F * F),
-        dP_T=real(K, B, F * F),
+        turned_dP=real(K, B, F * F),
         dH_1=real(K, 2, n_2, F),
         dU_1=real(K, 2, n_1, F),
         dR=real(K, 2, n_1, F_0),

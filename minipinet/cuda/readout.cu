@@ -46,18 +46,18 @@ extern "C" __global__ void pool_forward(const real *Z_A, const real *H, const in
     P[((k * B + b) * F + a) * F + x] = sum;
 }
 
-// dP_T[k, b, x, a] = dP[k, b, a, x]: in one of the two, whichever it needs, `pool_backward` finds what neighbouring threads
-// read side by side. Element: that.
-extern "C" __global__ void transpose(const real *dP, real *dP_T, size matrices, size F) {
+// turned_dP[k, b, x, a] = dP[k, b, a, x]: each half of `pool_backward` takes the one of the two in which neighbouring
+// threads read side by side. Element: that.
+extern "C" __global__ void transpose(const real *dP, real *turned_dP, size matrices, size F) {
     size t = element(), at = t;
     if (t >= matrices * F * F) return;
     size a = cut(t, F), x = cut(t, F), matrix = t;
-    dP_T[at] = dP[(matrix * F + a) * F + x];
+    turned_dP[at] = dP[(matrix * F + a) * F + x];
 }
 
 // dZ_A into the attention half of dH, and dH of the features stack, 0 where relu was; 0 beyond the last row.
 // Element: (k, stack, r, f).
-extern "C" __global__ void pool_backward(const real *dP, const real *dP_T, const real *Z_A, const real *H,
+extern "C" __global__ void pool_backward(const real *dP, const real *turned_dP, const real *Z_A, const real *H,
                                          const int *graph, real *dH, size K, size B, size cap, size F) {
     size t = element();
     if (t >= K * 2 * cap * F) return;
@@ -66,7 +66,7 @@ extern "C" __global__ void pool_backward(const real *dP, const real *dP_T, const
     const real *features = H + ((k * 2 + 1) * cap + r) * F, *attention = Z_A + (k * cap + r) * F;
     real sum = 0;
     if (b >= 0) {
-        const real *d = (stack == 0 ? dP_T : dP) + (k * B + b) * F * F;
+        const real *d = (stack == 0 ? turned_dP : dP) + (k * B + b) * F * F;
         if (stack == 0) {
             for (size x = 0; x < F; x++) sum += d[x * F + f] * (features[x] < 0 ? 0 : features[x]);
         } else {

@@ -75,8 +75,8 @@ def backward(launch: Launcher, shape: Shape, net: Net, buffers: Buffers) -> None
     launch.product(b.P, b.dlogits, dw.W_D, turned="a")
     launch.product(b.dlogits, w.W_D, b.dP, turned="b")
     # P_g = Z_A,g^T relu(H_X1)_g, Z_A = column_softmax(H_A1)
-    launch("transpose", b.dP.size, b.dP, b.dP_T, K * B, F)
-    launch("pool_backward", b.dH_1.size, b.dP, b.dP_T, b.Z_A, b.H_1, b.graph, b.dH_1, K, B, n_2, F)
+    launch("transpose", b.dP.size, b.dP, b.turned_dP, K * B, F)
+    launch("pool_backward", b.dH_1.size, b.dP, b.turned_dP, b.Z_A, b.H_1, b.graph, b.dH_1, K, B, n_2, F)
     launch("softmax_backward", K * B * F, b.Z_A, b.off[:, 2], b.dH_1, K, B, n_2, F, TABLES * (B + 1))
     # H_1 = A~ (R W_1) + b_1
     if dw.b_1 is not None:

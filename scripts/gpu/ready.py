@@ -27,7 +27,9 @@ def missing() -> list[str]:
     """Return what is missing here, a part of a sentence each."""
     found = []
     if lacking := [name for name in IMPORTED if importlib.util.find_spec(name) is None]:
-        found.append(f"not installed: {', '.join(lacking)} (pip install '.[test,cuda12]' in the project's folder)")
+        found.append(
+            f"not installed: {', '.join(lacking)} (pip install '.[test,cuda13]' in the project's folder, or cuda12)"
+        )
     if shutil.which("g++") is None:
         found.append("there is no g++ to compile the kernels with")
     if not lacking:
