@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import weakref
@@ -28,7 +29,7 @@ class Processes(LokyBackend):  # type: ignore[misc]
     those that have been idle for half of that time are not used again.
     """
 
-    _idle_since = time.monotonic()  # of all instances: they have the same processes
+    _idle_since = math.inf  # of all instances, which have the same processes; at first there are none
 
     def __init__(self) -> None:
         super().__init__()

@@ -142,7 +142,7 @@ class SelectedRows(NamedTuple):
     indptr: Array  #: (n_out + 1,) int32
     indices: Array  #: (nnz,) int32
     data: Array  #: (nnz,)
-    at_own: Array  #: (n_out,) position of each row's entry at its own state
+    at_own: Array  #: (n_out,) int32, position of each row's entry at its own state
     deg: Array  #: (n_in,) degree of each column
 
 
@@ -209,7 +209,7 @@ def _take(level: _Level, row_cut: Array, b: int) -> SelectedRows:
         (level.indptr[first : last + 1] - start).astype(np.int32),
         level.indices[start:stop],
         level.data[start:stop],
-        level.at_own[first:last] - start,
+        (level.at_own[first:last] - start).astype(np.int32),
         level.deg[level.cut[b] : level.cut[b + 1]],
     )
 

@@ -223,6 +223,20 @@ def test_where_joblib_starts_no_processes_that_is_said() -> None:
     assert "Notice: jobs: joblib can start no processes here" in done.stderr
 
 
+def test_processes_that_were_never_begun_are_not_ended() -> None:
+    """However long ago the package was imported: what cannot start processes has none."""
+    code = """
+import time
+from joblib.externals.loky import reusable_executor
+from minipinet import _loky, _processes
+_loky.time.monotonic = lambda now=time.monotonic: now() + 2 * _loky.IDLE
+print(list(_processes.run_tasks(pow, [(2, 3), (3, 2)], 2)), reusable_executor._executor)
+"""
+    one_process = environment() | {"JOBLIB_MULTIPROCESSING": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=one_process, capture_output=True, text=True, check=True)
+    assert done.stdout == "[8, 9] None\n"
+
+
 def test_processes_that_are_about_to_end_by_themselves_are_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where warnings are errors a task that comes as they end would be waited for for ever."""
 

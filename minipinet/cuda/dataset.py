@@ -142,9 +142,7 @@ def _by_columns(rows: SelectedRows) -> LayerTable:
     entry = np.argsort(indices, kind="stable").astype(np.int32)
     row = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))[entry]
     column_first = np.searchsorted(indices[entry], np.arange(len(deg))).astype(np.int32)
-    return LayerTable(
-        indptr[:-1], indices[at_own], at_own.astype(np.int32), indices, data, deg, column_first, row, entry
-    )
+    return LayerTable(indptr[:-1], indices[at_own], at_own, indices, data, deg, column_first, row, entry)
 
 
 def _join(parts: Iterable[Array]) -> Array:

@@ -66,10 +66,12 @@ extern "C" __global__ void pool_backward(const real *dP, const real *turned_dP, 
     const real *features = H + ((k * 2 + 1) * cap + r) * F, *attention = Z_A + (k * cap + r) * F;
     real sum = 0;
     if (b >= 0) {
-        const real *d = (stack == 0 ? turned_dP : dP) + (k * B + b) * F * F;
+        size matrix = (k * B + b) * F * F;
         if (stack == 0) {
+            const real *d = turned_dP + matrix;
             for (size x = 0; x < F; x++) sum += d[x * F + f] * (features[x] < 0 ? 0 : features[x]);
         } else {
+            const real *d = dP + matrix;
             for (size a = 0; a < F; a++) sum += d[a * F + f] * attention[a];
             sum *= features[f] > 0;  // a product, so that NaN stays
         }

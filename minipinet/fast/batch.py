@@ -34,6 +34,4 @@ def make_fast_batches(
 ) -> Iterator[FastBatch]:
     """Cut `index` into batches and build one after the other; arguments and errors as for `make_batches`."""
     for (X, first, second, ptr, state, count), kind in select_batches(quotient, index, batch_size, dtype, once=True):
-        # Places have 32 bits, as in batches of the compiled form, whose loops are compiled for each kind of arguments.
-        lower, upper = (rows._replace(at_own=rows.at_own.astype(np.int32)) for rows in (first, second))
-        yield FastBatch(X, (lower, upper), Entries(ptr.astype(np.int32), state, count), kind)
+        yield FastBatch(X, (first, second), Entries(ptr.astype(np.int32), state, count), kind)
